@@ -9,10 +9,12 @@ References:
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lantern.blocks import between_turns
 from lantern.errors import StagingError
+from lantern.staging.changes import Changes, Way
 from lantern.staging.ir import (
     Block,
     Node,
@@ -44,7 +46,6 @@ __all__ = [
     "filler",
     "flag_of",
     "has_staged",
-    "is_number",
     "joinable",
     "truth",
 ]
@@ -103,15 +104,23 @@ def IF(
     node = truth(condition)
     if node.op == "constant":
         return then() if node.static.value else otherwise()
-    blocks, results = [], []
+    ways, results = [], []
     for branch in (then, otherwise):
-        block = Block("branch", current.blocks[-1])
-        blocks.append(block)
-        results.append(_staged_in(block, branch))
+        way = Way()
+        ways.append(way)
+        results.append(way.staged(partial(_staged_in, way.block, branch)))
     ended = [x is UnknownResultError or x is StoppedError for x in results]
     if align is not None and not any(ended):
         align(results)
-    return _joined(node, blocks, results)
+    blocks = [way.block for way in ways]
+    if all(ended) or not any(way.changes for way in ways):
+        return _joined(node, blocks, results)
+    changes = Changes(ways, ended)
+    for i in (0, 1):
+        results[i] = results[i] if ended[i] else (results[i], changes.values[i])
+    found, values = _joined(node, blocks, results)
+    changes.put(values)
+    return found
 
 
 def joinable(x: Any, y: Any) -> bool:
@@ -286,9 +295,3 @@ def converted(leaf: Any, known: Type) -> Node:
 def has_staged(tree: Any) -> bool:
     """Whether anything in a structure is known only when the program runs."""
     return any(map(is_staged, leaves_of(tree)))
-
-
-def is_number(x: Any) -> bool:
-    """Whether a plain leaf is a number or an array."""
-    known = type_of(x)
-    return known is not None and (known.is_number or known.kind == "array")

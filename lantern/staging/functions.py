@@ -14,7 +14,6 @@ from lantern.staging.control import (
     UnknownResultError,
     flag_of,
     has_staged,
-    is_number,
 )
 from lantern.staging.ir import (
     Block,
@@ -29,6 +28,7 @@ from lantern.staging.staged import is_staged, node_of, staged
 from lantern.staging.structure import (
     contents_of,
     describe,
+    is_number,
     leaves_of,
     note_copied,
     renewed,

@@ -205,6 +205,7 @@ class _Stack(local):
             them behind a branch, a loop or a call; and these copies.
         ahead: the turn of a loop for which an item is taken although the program may
             have left the loop by then; None, if nothing is taken so.
+        changes: by the blocks of branches, the containers that they change.
     """
 
     def __init__(self) -> None:
@@ -216,6 +217,7 @@ class _Stack(local):
         self.line: tuple[str, int] | None = None
         self.copied: dict[int, Any] = {}
         self.ahead: Any = None
+        self.changes: dict[Block, dict[int, Any]] = {}
 
 
 current = _Stack()

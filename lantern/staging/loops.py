@@ -13,7 +13,6 @@ from lantern.staging.control import (
     converted,
     flag_of,
     has_staged,
-    is_number,
     truth,
 )
 from lantern.staging.ir import (
@@ -29,6 +28,7 @@ from lantern.staging.staged import NeedsPlainError, Staged, is_staged, node_of, 
 from lantern.staging.structure import (
     UNDEFINED,
     describe,
+    is_number,
     leaves_of,
     note_copied,
     renewed,

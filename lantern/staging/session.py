@@ -6,6 +6,7 @@ from typing import Any
 
 from lantern.core.tree import is_leaf, tree_children
 from lantern.errors import StagingError
+from lantern.staging.changes import may_change, note
 from lantern.staging.control import Signal
 from lantern.staging.guards import Guards
 from lantern.staging.ir import Block, current
@@ -132,8 +133,9 @@ class Session:
                 f"{what}: it would change a {type(x).__name__} that has another name "
                 f"behind a branch, a loop or a call. Make a new one."
             )
-        if found[1] is not current.blocks[-1] or found[2] is not current.ahead:
+        if found[2] is not current.ahead or not may_change(x, found[1]):
             raise StagingError(
                 f"{what}: it would change a {type(x).__name__} on one way of the "
                 f"program alone, or once for all turns of a loop. Make a new one."
             )
+        note(x, found[1])

@@ -21,16 +21,19 @@ from lantern.errors import StagingError
 from lantern.staging.ir import current
 from lantern.staging.objects import class_attribute, is_by_identity
 from lantern.staging.staged import Staged
+from lantern.staging.types import type_of
 from lantern.staging.watch import is_generated
 
 __all__ = [
     "UNDEFINED",
     "check_equal",
     "check_faithful",
+    "containers_of",
     "contents_of",
     "describe",
     "is_copied",
     "is_faithful",
+    "is_number",
     "leaves_of",
     "note_copied",
     "renewed",
@@ -119,6 +122,12 @@ def check_faithful(tree: Any) -> None:
         check_faithful(part)
 
 
+def is_number(x: Any) -> bool:
+    """Whether a plain leaf is a number or an array."""
+    known = type_of(x)
+    return known is not None and (known.is_number or known.kind == "array")
+
+
 def unflatten(like: Any, leaves: list[Any]) -> Any:
     """A structure like another one, with other leaves."""
     rest = iter(leaves)
@@ -143,7 +152,7 @@ def note_copied(tree: Any) -> None:
     Raises:
         StagingError: if the program could tell the two from each other.
     """
-    found = _containers(tree)
+    found = containers_of(tree)
     _check_all_equal(found)
     current.copied.update((id(x), x) for x in found)
 
@@ -206,7 +215,7 @@ def _in_cell(cell: CellType) -> list[Any]:
 
 def check_equal(tree: Any) -> None:
     """Refuse objects of parts that equal themselves alone: no copy is equal to them."""
-    _check_all_equal(_containers(tree))
+    _check_all_equal(containers_of(tree))
 
 
 def _check_all_equal(containers: list[Any]) -> None:
@@ -218,7 +227,7 @@ def _check_all_equal(containers: list[Any]) -> None:
             )
 
 
-def _containers(tree: Any) -> list[Any]:
+def containers_of(tree: Any) -> list[Any]:
     """A structure and all in it that has parts of its own."""
     found, waiting = [], [tree]
     for x in waiting:

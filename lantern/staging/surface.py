@@ -29,7 +29,6 @@ from lantern.staging.control import (
     StoppedError,
     filler,
     has_staged,
-    is_number,
     joinable,
     truth,
 )
@@ -50,6 +49,7 @@ from lantern.staging.structure import (
     UNDEFINED,
     describe,
     is_copied,
+    is_number,
     leaves_of,
     same,
     unflatten,

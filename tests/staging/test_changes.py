@@ -54,3 +54,284 @@ def a_function_that_outlives_a_branch(x):
 
 def test_a_variable_of_one_way_is_not_asked_for_behind_it(mode):
     assert not check(a_function_that_outlives_a_branch, (1.5, -1.5))
+
+
+def an_element(x):
+    values = [x, 2 * x, 3.0]
+    if x > 1:
+        values[1] = x * x
+    return values[0] * values[1] + values[2]
+
+
+def an_element_on_both_ways(x):
+    values = [x, 1, 3.0]
+    if x > 1:
+        values[1] = x * x
+        values[2] += x
+    else:
+        values[1] = 2
+        values[0] = values[2] * x
+    return values[0] * values[1] + values[2]
+
+
+def an_element_within_two_branches(x):
+    values = [x, 2 * x]
+    if x > 0:
+        values[0] = values[0] * 3
+        if x > 1:
+            values[1] = values[0] + x
+        else:
+            values[0] = values[1] * x
+        values[1] += values[0]
+    return values[0] * values[1]
+
+
+def an_element_within_the_inner_branch_alone(x):
+    values = [x, 2 * x]
+    if x > 0:
+        if x > 1:
+            values[0] = x * x
+    else:
+        values[1] = values[0] * 3
+    return values[0] * values[1]
+
+
+def an_element_behind_a_return(x):
+    values = [x, 2 * x]
+    if x > 2:
+        values[0] = x * x
+        return values[0] + values[1]
+    values[1] = values[0] * 5
+    if x > 1:
+        values[0] = values[1] + 1
+    return values[0] * values[1]
+
+
+def a_list_that_a_way_returns(x):
+    def made(values):
+        if x > 1:
+            values[0] = x * x
+            return values
+        return [values[1], 7.0]
+
+    values = [x, 2 * x]
+    found = made(values)
+    return found[0] * found[1] + values[0]
+
+
+def a_list_that_gets_a_name_on_one_way(x):
+    values = [x, 2 * x]
+    if x > 1:
+        values[0] = x * x
+        found = values
+    else:
+        found = [1.0, x]
+    return found[0] * found[1] + values[0] + values[1]
+
+
+def a_list_that_is_changed_behind_such_a_name(x):
+    values = [x, 2 * x]
+    if x > 1:
+        values[0] = x * x
+        found = values
+    else:
+        found = [1.0, x]
+    values[1] = 5 * x
+    return found[0] * found[1] + values[0] + values[1]
+
+
+def the_largest_of_each_place(x):
+    best = [0.0, x, 2.0]
+    for i in range(12):
+        v = lantern.sin(x * i)
+        if v > best[i % 3]:
+            best[i % 3] = v
+    return best[0] + 2 * best[1] + 3 * best[2]
+
+
+def sorted_by_hand(x):
+    row = [2.0, x, -x, 0.5, x * x]
+    for i in range(len(row)):
+        for j in range(len(row) - 1 - i):
+            if row[j] > row[j + 1]:
+                row[j], row[j + 1] = row[j + 1], row[j]
+    return row[0] + 2 * row[1] + 3 * row[2] + 5 * row[3] + 7 * row[4]
+
+
+def a_dict_and_an_object(x):
+    by_name, point = {"a": x, "b": 1.0}, Point(x, 2.0)
+    if x > 1:
+        by_name["a"] = x * x
+        point.y = by_name["b"] + x
+    else:
+        by_name["b"] -= x
+        point.x = 3.0
+    return by_name["a"] * point.x + by_name["b"] * point.y
+
+
+class Point:
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+    def moved(self, by):
+        if by > 0:
+            self.x = self.x + by
+        else:
+            self.y = self.y * by
+
+
+def a_method_that_moves(x):
+    p = Point(x, 2 * x)
+    for k in (1.0, x, -x):
+        p.moved(k * x)
+    return p.x * p.y
+
+
+def a_condition_that_ends_the_program(x):
+    values = [x, 2.0]
+    if x > 1:
+        values[0] = x * x
+        if x > 3:
+            values[1] = 0.0
+            raise ValueError("too large")
+    if values[0] <= 0:
+        raise ValueError
+    return values[0] * values[1]
+
+
+def as_many_on_both_ways(x):
+    values = [x]
+    if x > 1:
+        values.append(x * x)
+    else:
+        values.insert(0, 3.0)
+    values.append(x)
+    return values[0] + 2 * values[1] + 3 * values[2]
+
+
+def more_on_one_way(x):
+    values = [x]
+    if x > 1:
+        values.append(x * x)
+    return sum(values)
+
+
+def others_on_one_way(x):
+    values = [x, [1.0]]
+    if x > 1:
+        values[1] = [2.0]
+    return values[0] * values[1][0]
+
+
+def rows_of_a_table(x):
+    table = [[x, 1.0], [2.0, 2 * x]]
+    row = table[1]
+    if x > 1:
+        table[1][0] = x * x
+    else:
+        row[1] = 3 * x
+    return table[0][0] * row[0] + table[1][1]
+
+
+def a_loop_over_what_changes(x):
+    values, total = [x, 1.0, 2.0], 0.0
+    for i, v in enumerate(values):
+        if v > 1:
+            values[2] = values[2] * x + i
+        total += v
+    return total
+
+
+def an_int_or_a_float(x):
+    values = [1, x]
+    if x > 1:
+        values[0] = x
+    return values[0] // 1 + values[1]
+
+
+def a_loop_of_the_program(x):
+    values, i = [x, 0.0], 0
+    while values[0] < 10:
+        if i > 3:
+            values[0] = values[0] + x * x
+        values[0] += 1.0
+        i += 1
+    return values[0] * i
+
+
+def a_turn_with_a_list_of_its_own(x):
+    total = x
+    for i in range(20):
+        pair = [total, x * i]
+        if pair[1] > 2:
+            pair[0] = pair[1] * 0.5
+        total = pair[0] * 0.9 + x
+    return total
+
+
+def a_function_that_reads_later(x):
+    values = [x, 2.0]
+    read = lambda: values[0] * x  # noqa: E731  # what people write
+    if x > 1:
+        values[0] = x * x
+    before = read()
+    if x > 2:
+        values[0] = 1.0
+    return before + read()
+
+
+def chosen_by_an_expression(x):
+    values = [x, 2.0]
+
+    def put(v):
+        values[0] = v
+        return v
+
+    y = put(3 * x) if x > 1 else put(2.0) + 1
+    z = x > 2 and put(x) > 0
+    return y * values[0] + (1.0 if z else 2.0)
+
+
+def an_aliased_number(x):
+    y = x * x
+    values = [y, y, x]
+    if x > 1:
+        values[1] = values[0] * 2
+    return values[0] * values[1] + y * values[2] + values[1] * y
+
+
+COMPILED = [
+    an_element,
+    an_element_on_both_ways,
+    an_element_within_two_branches,
+    an_element_within_the_inner_branch_alone,
+    an_element_behind_a_return,
+    a_list_that_a_way_returns,
+    a_list_that_gets_a_name_on_one_way,
+    the_largest_of_each_place,
+    sorted_by_hand,
+    a_dict_and_an_object,
+    a_method_that_moves,
+    a_condition_that_ends_the_program,
+    as_many_on_both_ways,
+    rows_of_a_table,
+    a_loop_over_what_changes,
+    a_turn_with_a_list_of_its_own,
+    a_function_that_reads_later,
+    chosen_by_an_expression,
+    an_aliased_number,
+    an_int_or_a_float,
+]
+AS_THEY_ARE = [
+    a_list_that_is_changed_behind_such_a_name,
+    more_on_one_way,
+    others_on_one_way,
+    a_loop_of_the_program,
+]
+POINTS = (0.3, 1.0, 1.5, 2.5, 3.5, -1.25)
+
+
+@pytest.mark.parametrize("f", COMPILED + AS_THEY_ARE)
+def test_changes_on_one_way(f, mode):
+    assert check(f, POINTS) is (f in COMPILED)

@@ -222,6 +222,25 @@ def lists_that_grow(x):
     return sum(values)
 
 
+def changes_on_one_way(x):
+    best, by_name, model = [0.0, x, 2.0], {"a": x}, Model(x, 1.0)
+    for i in range(9):
+        v = lantern.sin(x * i)
+        if v > best[i % 3]:
+            best[i % 3] = v
+            by_name["a"] += i
+        else:
+            model.bias = v
+    return best[0] + 2 * best[1] + 3 * best[2] + by_name["a"] * model(x)
+
+
+def appended_on_one_way(x):
+    values = [x]
+    if x > 1:
+        values.append(x * x)
+    return sum(values)
+
+
 def deletions(x):
     values, by_name, y = [x, 1.0, 2.0, x * x], {"a": x, "b": 2.0}, 2 * x
     del values[0], values[-1:], by_name["a"]
@@ -581,6 +600,11 @@ CASES = [
         [(0.5,), (2.0,)],
     ),
     ("lists that grow in loops", lists_that_grow, [(1.5,)]),
+    (
+        "assignments to elements and attributes on one way of a branch",
+        changes_on_one_way,
+        [(1.5,), (-0.5,)],
+    ),
     ("`del` of names and elements", deletions, [(1.5,)]),
     (
         "`sorted` and `sort` of a few numbers",
@@ -643,6 +667,7 @@ CASES = [
         [(1.5, (None, (1.0,))), (1.5, (Point(1.0, 2.0), None)), (1.5, ((), None))],
     ),
     ("`del` of what has no value", deleted_before, [(0.5,), (1.5,)]),
+    ("a list that is longer on one way of a branch", appended_on_one_way, [(1.5,)]),
     ("`print`, and whatever else is seen outside", printing, [(1.5,)]),
     ("texts", texts, [(1.5,)]),
     ("texts, keys and sorting of such objects", texts_of_objects, [(1.5,)]),

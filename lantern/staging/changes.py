@@ -1,0 +1,177 @@
+"""Changes of containers on one way of a branch: undone for the other, then joined.
+
+What a program has made it may also change where it is known only when it runs whether
+it comes there. Both ways are staged from the same contents; behind the branch a place
+that has not the same on each is a result of the branch, as a variable is.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from lantern.errors import StagingError
+from lantern.staging.ir import Block, current
+from lantern.staging.staged import is_staged
+from lantern.staging.structure import (
+    containers_of,
+    is_number,
+    leaves_of,
+    note_copied,
+    same,
+    unflatten,
+)
+
+__all__ = ["Changes", "Way", "may_change", "note"]
+
+
+class Held(NamedTuple):
+    """What a container holds: its keys, and what stands there."""
+
+    keys: list[Any]
+    values: list[Any]
+
+
+class Change(NamedTuple):
+    """A container that is changed in a block that it was not made in.
+
+    Attributes:
+        before: what it held when the block began.
+        home: the block that it was made in.
+    """
+
+    container: Any
+    before: Held
+    home: Block
+
+
+def _held(x: Any) -> Held:
+    if type(x) is list:
+        return Held([len(x)], list(x))
+    space = x if type(x) is dict else x.__dict__
+    return Held(list(space), list(space.values()))
+
+
+def _put(x: Any, held: Held) -> None:
+    if type(x) is list:
+        x[:] = held.values
+        return
+    space = x if type(x) is dict else x.__dict__
+    if not _are_same(list(space), held.keys):
+        space.clear()
+    space.update(zip(held.keys, held.values, strict=True))
+
+
+def _are_same(xs: list[Any], ys: list[Any]) -> bool:
+    return len(xs) == len(ys) and all(map(same, xs, ys))
+
+
+def may_change(x: Any, home: Block) -> bool:
+    """Whether a container may be changed here: by a way of a branch, or in its home."""
+    block: Block | None = current.blocks[-1]
+    if block is home:
+        return True
+    while block is not home:
+        if block is None or block not in current.changes:
+            return False
+        block = block.parent
+    return type(x) in (list, dict) or _is_all_attributes(x)
+
+
+def _is_all_attributes(x: Any) -> bool:
+    """Whether an object is no more than its ``__dict__``."""
+    if isinstance(x, list | dict | set) or not hasattr(x, "__dict__"):
+        return False
+    return not any(getattr(cls, "__slots__", ()) for cls in type(x).__mro__)
+
+
+def note(x: Any, home: Block, before: Held | None = None) -> None:
+    """Note that a container is about to be changed here, and what it holds."""
+    block = current.blocks[-1]
+    if block is not home:
+        change = Change(x, before or _held(x), home)
+        current.changes[block].setdefault(id(x), change)
+
+
+class Way:
+    """One way of a branch.
+
+    Attributes:
+        block: what it is staged into.
+        changes: what it changes, by the containers' addresses.
+        after: what these hold at its end, likewise.
+    """
+
+    __slots__ = ("after", "block", "changes")
+
+    def __init__(self) -> None:
+        self.block = Block("branch", current.blocks[-1])
+        self.changes: dict[int, Change] = {}
+        self.after: dict[int, Held] = {}
+
+    def staged(self, branch: Callable[[], Any]) -> Any:
+        """What staging it gives; what it has changed is as before then."""
+        current.changes[self.block] = self.changes
+        try:
+            result = branch()
+            self.after = {k: _held(x.container) for k, x in self.changes.items()}
+            if any(id(x) in self.changes for x in containers_of(result)):
+                note_copied(result)
+                result = unflatten(result, leaves_of(result))
+            return result
+        finally:
+            del current.changes[self.block]
+            for change in self.changes.values():
+                _put(change.container, change.before)
+
+
+class Changes:
+    """What the ways of a branch have changed, to be joined.
+
+    Args:
+        ways: the two.
+        ended: whether each ends the program, so that the other one's contents stay.
+
+    Attributes:
+        values: of each way, numbers that stand at some places at its end.
+    """
+
+    def __init__(self, ways: Sequence[Way], ended: Sequence[bool]) -> None:
+        self.changes = {**ways[0].changes, **ways[1].changes}
+        self.values: tuple[list[Any], list[Any]] = [], []
+        self._places: list[tuple[list[Any], int]] = []
+        self._held: list[Held] = []
+        for key, change in self.changes.items():
+            ends = [way.after.get(key, change.before) for way in ways]
+            if any(ended):
+                ends = [ends[ended[0]]] * 2
+            self._join(change, *ends)
+
+    def _join(self, change: Change, one: Held, other: Held) -> None:
+        held = Held(one.keys, list(one.values))
+        self._held.append(held)
+        if not _are_same(one.keys, other.keys):
+            raise _other(change)
+        known = set(map(id, change.before.values)) if one is other else ()
+        for i, (x, y) in enumerate(zip(one.values, other.values, strict=True)):
+            if id(x) in known or (x is y and one is not other):
+                continue
+            if not all(is_staged(z) or is_number(z) for z in (x, y)):
+                raise _other(change)
+            self._places.append((held.values, i))
+            self.values[0].append(x)
+            self.values[1].append(y)
+
+    def put(self, values: Sequence[Any]) -> None:
+        """Have the containers hold what the ways have in common, and joined values."""
+        for (row, i), x in zip(self._places, values, strict=True):
+            row[i] = x
+        for change, held in zip(self.changes.values(), self._held, strict=True):
+            note(change.container, change.home, change.before)
+            _put(change.container, held)
+
+
+def _other(change: Change) -> StagingError:
+    kind = type(change.container).__name__
+    return StagingError(
+        f"a {kind} that has other items on each way of a branch, or not as many. Make "
+        f"a new one."
+    )
