@@ -22,6 +22,7 @@ from lantern.staging.syntax import (
     call_of,
     check_name,
     check_target,
+    declared,
     ends,
     false,
     has_places,
@@ -31,6 +32,7 @@ from lantern.staging.syntax import (
     own_nodes,
     parameter_list,
     placed,
+    rebound,
     refuse,
     setter,
     thunk,
@@ -49,7 +51,6 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.YieldFrom: "yield",
     ast.ClassDef: "class",
     ast.Global: "global",
-    ast.Nonlocal: "nonlocal",
 }
 
 
@@ -78,17 +79,35 @@ def new_function(
         if node.__class__ in NAMES:
             check_name(node)
     note_lifetimes(nodes)
+    others: list[str] = []
+    shared: list[str] = []
+    if any(x.__class__ is ast.Nonlocal for x in nodes):
+        others, shared = declared(body), rebound(body)
+        own = [x for x in own if x not in others]
     taken = {x.arg for x in parameters}
-    rewriter = _Rewriter(is_careful, not is_plain)
+    rewriter = _Rewriter(is_careful, not is_plain, [*others, *shared])
     lines = [setter(x, at) for x in named] + rewriter.block(body)
+    mine = [x for x in shared if x in own or x in taken]
+    lines = _said("rebinds", others, at) + _said("shares", mine, at) + lines
     lines = undefined([x for x in own if x not in taken], at) + lines
     if rewriter.count or not is_plain:  # there are names that were not there
-        extra = [x for x in assigned(lines, not is_plain) if x not in (*own, *taken)]
+        known = {*own, *taken, *others, *shared}
+        extra = [x for x in assigned(lines, not is_plain) if x not in known]
         lines = undefined(extra, at) + lines
+    if others:
+        lines.insert(0, placed(ast.Nonlocal(others), at))
     made: ast.FunctionDef = placed(
         ast.FunctionDef(name=name, args=arguments, body=lines, decorator_list=[]), at
     )
     return made
+
+
+def _said(what: str, names: list[str], at: ast.AST) -> list[ast.stmt]:
+    """A call that says something of variables: by a function that has captured them."""
+    if not names:
+        return []
+    row = placed(ast.Tuple([name_of(x, at) for x in names], ast.Load()), at)
+    return [placed(ast.Expr(call_of(what, [thunk(row)], at)), at)]
 
 
 def _never_ends(loop: ast.stmt) -> bool:
@@ -112,10 +131,11 @@ class _Rewriter(Expressions):
     Args:
         is_careful: whether operators go through ``lt``, too.
         has_named: whether it has a ``:=``.
+        shared: variables that other functions assign to, too: so may each call.
     """
 
-    def __init__(self, is_careful: bool, has_named: bool) -> None:
-        self.is_careful, self.has_named = is_careful, has_named
+    def __init__(self, is_careful: bool, has_named: bool, shared: list[str]) -> None:
+        self.is_careful, self.has_named, self.shared = is_careful, has_named, shared
         self.count = 0
         self.loops: list[_Loop] = []
 
@@ -152,7 +172,7 @@ class _Rewriter(Expressions):
             return self.return_in_loop(node)
         if isinstance(node, ast.Break):
             return [self.assign(self.loops[-1].broken, ast.Constant(True), node)]
-        if isinstance(node, ast.Continue):
+        if isinstance(node, ast.Continue | ast.Nonlocal):
             return [placed(ast.Pass(), node)]
         found = self.visit(node)
         return found if isinstance(found, list) else [found]
@@ -203,8 +223,8 @@ class _Rewriter(Expressions):
         parameters: Sequence[str] = (),
     ) -> ast.FunctionDef:
         """A local function that shares the variables that it assigns to."""
-        shared = assigned(body, self.has_named)
-        shared = [x for x in shared if x not in parameters]
+        shared = [*assigned(body, self.has_named), *self.shared]
+        shared = [x for x in dict.fromkeys(shared) if x not in parameters]
         head: list[ast.stmt] = []
         if shared:
             head = [placed(ast.Nonlocal(shared), at)]
@@ -312,7 +332,8 @@ class _Rewriter(Expressions):
             kind, more = "for_", [name_of(name, node)]
         state_lines, state = self.state(functions, node)
         if isinstance(node, ast.For):
-            brief = [placed(ast.Constant(x), node) for x in node.brief]  # type: ignore[attr-defined]
+            brief = [x for x in node.brief if x not in self.shared]  # type: ignore[attr-defined]
+            brief = [placed(ast.Constant(x), node) for x in brief]
             state.append(placed(ast.Tuple(brief, ast.Load()), node))
         call = call_of(kind, [first, *more, broken, *state], node)
         lines += [*functions, *state_lines, placed(ast.Expr(call), node)]

@@ -1,7 +1,7 @@
 """The state of one staging: what was made in it, what was read, what is running."""
 
 from functools import partial
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from lantern.core.tree import is_leaf, tree_children
@@ -50,6 +50,8 @@ class Session:
         self._ours: set[CodeType] = set()
         self._running: set[CodeType] = set()
         self._rewritten: dict[int, tuple[FunctionType, FunctionType]] = {}
+        self._homes: dict[int, tuple[CellType, Block, Any]] = {}
+        self._covered: dict[Block, frozenset[int]] = {}
 
     def call(self, f: Any, *args: Any) -> Any:
         """A call in the staged program."""
@@ -139,3 +141,52 @@ class Session:
                 f"program alone, or once for all turns of a loop. Make a new one."
             )
         note(x, found[1])
+
+    # Variables that several functions assign to.
+
+    def share(self, names: Any) -> None:
+        """Note where the variables that a function has captured are at home: here."""
+        for cell in _cells(names).values():
+            self._homes[id(cell)] = cell, current.blocks[-1], current.ahead
+
+    def shared(self, names: Any) -> set[str]:
+        """Those variables that a function has captured that are so noted."""
+        return {x for x, cell in _cells(names).items() if id(cell) in self._homes}
+
+    def cover(self, names: Any) -> None:
+        """Note that what becomes here of captured variables is handed on behind it."""
+        if self._homes:
+            names = getattr(names, "__wrapped__", names)
+            cells = frozenset(map(id, names.__closure__ or ()))
+            block = current.blocks[-1]
+            self._covered[block] = cells
+            if block.kind == "body" and block.parent is not None:  # behind its test
+                self._covered[block.parent] = cells
+
+    def rebind(self, names: Any) -> None:
+        """Refuse to assign to captured variables where nobody hands them on."""
+        for name, cell in _cells(names).items():
+            found = self._homes.get(id(cell))
+            if found is None:
+                raise StagingError(
+                    f"nonlocal: {name} is a variable of a function outside. Return its "
+                    f"new value."
+                )
+            if found[2] is not current.ahead or not self._is_handed_on(cell, found[1]):
+                raise StagingError(
+                    f"nonlocal: {name} would change on one way of the program alone, "
+                    f"or once for all turns of a loop. Return its new value."
+                )
+
+    def _is_handed_on(self, cell: CellType, home: Block) -> bool:
+        """Whether a variable's value goes from here to where it is at home."""
+        block: Block | None = current.blocks[-1]
+        while block is not None and block is not home:
+            covered = id(cell) in self._covered.get(block, ())
+            block = block.parent if covered else None
+        return block is home
+
+
+def _cells(names: Any) -> dict[str, CellType]:
+    """The variables that a function has captured, by their names."""
+    return dict(zip(names.__code__.co_freevars, names.__closure__ or (), strict=True))

@@ -127,6 +127,7 @@ class Surface:
         before = get()
 
         def way(body: Callable[[], None]) -> dict[str, Any]:
+            self.session.cover(get)
             put(before)
             body()
             return dict(zip(names, get(), strict=True))
@@ -141,14 +142,17 @@ class Surface:
         test = self.truth(test)
         if not is_staged(test):
             return then() if test else other()
-        before = get()
+        before, shared = get(), self.session.shared(get)
 
         def way(body: Callable[[], Any]) -> Any:
+            self.session.cover(get)
             put(before)
-            return body()
+            value = body()
+            after = dict(zip(names, get(), strict=True))
+            return value, {x: after[x] for x in names if x in shared}
 
-        found = IF(test, lambda: way(then), lambda: way(other))
-        put((UNDEFINED,) * len(names))  # a function inside may still ask for them
+        found, after = IF(test, lambda: way(then), lambda: way(other))
+        put(tuple(after.get(x, UNDEFINED) for x in names))  # somebody may ask for them
         return found
 
     def choose(self, test: Any, then: Any, other: Any) -> Any:
@@ -328,6 +332,7 @@ class Surface:
             return self._goes_on(test, broken)
 
         def turn(values: dict[str, Any]) -> dict[str, Any]:
+            self.session.cover(get)
             set_all(values)
             body()
             after = dict(zip(names, get(), strict=True))
@@ -460,6 +465,8 @@ class Surface:
 
         def get_all() -> tuple[Any, ...]:
             return (i, *get())
+
+        get_all.__wrapped__ = get  # type: ignore[attr-defined]  # read by cover
 
         def put_all(values: tuple[Any, ...]) -> None:
             nonlocal i
@@ -621,6 +628,14 @@ class Surface:
         found = self.binary(op, x, y)
         is_new = type(x) in (list, int) and type(y) in (list, int)
         return self.session.made(found) if is_new else found
+
+    def shares(self, names: Any) -> None:
+        """Variables of the running function are assigned to by others inside it."""
+        self.session.share(names)
+
+    def rebinds(self, names: Any) -> None:
+        """``nonlocal``: the running function assigns to variables of one around it."""
+        self.session.rebind(names)
 
     def once(self, x: Any) -> Once:
         """A generator that the program writes down."""

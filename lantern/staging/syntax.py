@@ -15,6 +15,7 @@ __all__ = [
     "call_of",
     "check_name",
     "check_target",
+    "declared",
     "ends",
     "false",
     "has_places",
@@ -27,6 +28,7 @@ __all__ = [
     "own_nodes",
     "parameter_list",
     "placed",
+    "rebound",
     "refuse",
     "setter",
     "thunk",
@@ -167,6 +169,37 @@ def assigned(body: Sequence[ast.stmt], has_named: bool = True) -> list[str]:
                 found[node.name] = None
             waiting += _with_children([], (node,))[::-1]
     return list(found)
+
+
+def declared(body: Sequence[ast.stmt]) -> list[str]:
+    """The variables that a function with this body says to be another one's."""
+    found: dict[str, None] = {}
+    for node in _own_statements(body):
+        if isinstance(node, ast.Nonlocal):
+            found.update(dict.fromkeys(node.names))
+    return list(found)
+
+
+def rebound(body: Sequence[ast.stmt]) -> list[str]:
+    """The variables outside of them that functions in statements assign to."""
+    found: dict[str, None] = {}
+    for f in _own_statements(body):
+        if isinstance(f, ast.FunctionDef):
+            others = declared(f.body)
+            own = {x.arg for x in own_nodes([f.args]) if isinstance(x, ast.arg)}
+            own = own.union(assigned(f.body)) - set(others)
+            inside = [x for x in rebound(f.body) if x not in own]
+            found.update(dict.fromkeys([*others, *inside]))
+    return list(found)
+
+
+def _own_statements(body: Sequence[ast.stmt]) -> list[ast.AST]:
+    """Statements and those in them, without those of functions inside."""
+    found: list[ast.AST] = list(body)
+    for node in found:
+        if not isinstance(node, _FUNCTIONS):
+            found += [x for x in children(node) if not isinstance(x, ast.expr)]
+    return found
 
 
 def placed(node: Any, like: ast.AST) -> Any:

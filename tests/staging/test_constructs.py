@@ -175,6 +175,32 @@ def closures(x):
     return twice(scaled, x)
 
 
+def rebinding(x, n):
+    total, least = 0.0, x
+
+    def add(v):
+        nonlocal total, least
+        total += v
+        if v < least:
+            least = v
+
+    for i in range(n):
+        add(lantern.sin(x * i))
+    return total * least
+
+
+def rebinding_in_expressions(x):
+    y = x
+
+    def put(v):
+        nonlocal y
+        y = v
+        return v
+
+    z = put(7.0) if x > 1 else 2.0
+    return y * x + z
+
+
 def recursion(x, n):
     return x if n <= 0 else lantern.sin(recursion(x, n - 1)) + recursion(x, n - 2)
 
@@ -587,6 +613,7 @@ CASES = [
     ),
     ("generator expressions", generator_expressions, [(1.5,)]),
     ("functions and lambdas inside, closures, defaults", closures, [(1.5,)]),
+    ("`nonlocal`", rebinding, [(1.5, 5), (0.5, 0)]),
     ("recursion", recursion, [(0.5, 6), (0.5, 0)]),
     ("trees of the caller's objects", trees, [(1.1, Tree(LEAF, None, 3.0))]),
     ("tuples, named tuples, lists, dicts in and out", structures, [(Point(1.0, 2.0),)]),
@@ -668,6 +695,11 @@ CASES = [
     ),
     ("`del` of what has no value", deleted_before, [(0.5,), (1.5,)]),
     ("a list that is longer on one way of a branch", appended_on_one_way, [(1.5,)]),
+    (
+        "`nonlocal` in a part of an expression that may not be evaluated",
+        rebinding_in_expressions,
+        [(1.5,), (0.5,)],
+    ),
     ("`print`, and whatever else is seen outside", printing, [(1.5,)]),
     ("texts", texts, [(1.5,)]),
     ("texts, keys and sorting of such objects", texts_of_objects, [(1.5,)]),
