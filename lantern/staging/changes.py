@@ -1,11 +1,13 @@
-"""Changes of containers on one way of a branch: undone for the other, then joined.
+"""Changes of containers on one way of a branch, or in the turns of a loop.
 
 What a program has made it may also change where it is known only when it runs whether
-it comes there. Both ways are staged from the same contents; behind the branch a place
-that has not the same on each is a result of the branch, as a variable is.
+it comes there. Both ways of a branch are staged from the same contents; behind it a
+place that has not the same on each is a result of the branch, as a variable is. The
+numbers in a container that turns change are part of the loop's state.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from lantern.errors import StagingError
@@ -20,7 +22,19 @@ from lantern.staging.structure import (
     unflatten,
 )
 
-__all__ = ["Changes", "Way", "may_change", "note"]
+__all__ = [
+    "Carriage",
+    "CarryError",
+    "Changes",
+    "Signal",
+    "Way",
+    "may_change",
+    "note",
+]
+
+
+class Signal(Exception):  # noqa: N818  # none that anybody sees
+    """What ends an attempt to stage something, to begin another one."""
 
 
 class Held(NamedTuple):
@@ -65,15 +79,24 @@ def _are_same(xs: list[Any], ys: list[Any]) -> bool:
 
 
 def may_change(x: Any, home: Block) -> bool:
-    """Whether a container may be changed here: by a way of a branch, or in its home."""
+    """Whether a container may be changed here, as it may be where it was made.
+
+    Raises:
+        CarryError: if it may be once it is part of a loop's state.
+    """
     block: Block | None = current.blocks[-1]
     if block is home:
         return True
-    while block is not home:
-        if block is None or block not in current.changes:
+    if type(x) not in (list, dict) and not _is_all_attributes(x):
+        return False
+    while block is not None and block is not home:
+        if block in current.carried:
+            if id(x) not in current.carried[block]:
+                raise CarryError(x)
+        elif block not in current.changes:
             return False
         block = block.parent
-    return type(x) in (list, dict) or _is_all_attributes(x)
+    return block is home
 
 
 def _is_all_attributes(x: Any) -> bool:
@@ -86,7 +109,7 @@ def _is_all_attributes(x: Any) -> bool:
 def note(x: Any, home: Block, before: Held | None = None) -> None:
     """Note that a container is about to be changed here, and what it holds."""
     block = current.blocks[-1]
-    if block is not home:
+    if block is not home and block not in current.carried:
         change = Change(x, before or _held(x), home)
         current.changes[block].setdefault(id(x), change)
 
@@ -149,13 +172,13 @@ class Changes:
         held = Held(one.keys, list(one.values))
         self._held.append(held)
         if not _are_same(one.keys, other.keys):
-            raise _other(change)
+            raise _other(change.container, "on each way of a branch")
         known = set(map(id, change.before.values)) if one is other else ()
         for i, (x, y) in enumerate(zip(one.values, other.values, strict=True)):
             if id(x) in known or (x is y and one is not other):
                 continue
             if not all(is_staged(z) or is_number(z) for z in (x, y)):
-                raise _other(change)
+                raise _other(change.container, "on each way of a branch")
             self._places.append((held.values, i))
             self.values[0].append(x)
             self.values[1].append(y)
@@ -169,9 +192,86 @@ class Changes:
             _put(change.container, held)
 
 
-def _other(change: Change) -> StagingError:
-    kind = type(change.container).__name__
+class CarryError(Signal):
+    """A turn of a loop changes a container that is not part of its state."""
+
+    def __init__(self, container: Any) -> None:
+        self.container = container
+
+
+class Carried:
+    """A container whose numbers are part of a loop's state.
+
+    Attributes:
+        container: it.
+        start: the numbers in it before the loop.
+    """
+
+    def __init__(self, container: Any) -> None:
+        self.container, self._held = container, _held(container)
+        values = self._held.values
+        self._places = [i for i, x in enumerate(values) if is_staged(x) or is_number(x)]
+        self.start = [values[i] for i in self._places]
+
+    def put(self, numbers: Sequence[Any]) -> None:
+        """Have the container hold other numbers."""
+        values = list(self._held.values)
+        for i, x in zip(self._places, numbers, strict=True):
+            values[i] = x
+        _put(self.container, Held(self._held.keys, values))
+
+    def numbers(self) -> list[Any]:
+        """The numbers in it by now; all else is as it was."""
+        keys, values = _held(self.container)
+        if not _are_same(keys, self._held.keys):
+            raise _other(self.container, "after a turn of a loop")
+        for i, x in enumerate(self._held.values):
+            if i not in self._places and values[i] is not x:
+                raise _other(self.container, "after a turn of a loop")
+        return [values[i] for i in self._places]
+
+
+class Carriage:
+    """The containers that a loop's turns change.
+
+    Attributes:
+        start: the numbers in each before the loop, by names in the loop's state.
+    """
+
+    def __init__(self) -> None:
+        self.start: dict[str, list[Any]] = {}
+        self._carried: dict[str, Carried] = {}
+
+    def add(self, container: Any) -> dict[str, list[Any]]:
+        """One more; its name, and the numbers in it."""
+        name = f"_lt_carried{len(self.start)}"
+        found = self._carried[name] = Carried(container)
+        self.start[name] = found.start
+        return {name: found.start}
+
+    def put(self, state: Mapping[str, Any]) -> None:
+        """Have them hold the numbers of a state."""
+        for name, x in self._carried.items():
+            x.put(state[name])
+
+    def numbers(self) -> dict[str, list[Any]]:
+        """The numbers in them by now."""
+        return {name: x.numbers() for name, x in self._carried.items()}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """What is staged in here is a turn of the loop."""
+        header, body = current.blocks[-2:]
+        known = frozenset(id(x.container) for x in self._carried.values())
+        current.carried[body] = current.carried[header] = known
+        try:
+            yield
+        finally:
+            del current.carried[body], current.carried[header]
+
+
+def _other(container: Any, where: str) -> StagingError:
     return StagingError(
-        f"a {kind} that has other items on each way of a branch, or not as many. Make "
-        f"a new one."
+        f"a {type(container).__name__} that has other items {where}, or not as many. "
+        f"Make a new one."
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from lantern.blocks import between_turns
 from lantern.errors import StagingError
-from lantern.staging.changes import Changes, Way
+from lantern.staging.changes import Changes, Signal, Way
 from lantern.staging.ir import (
     Block,
     Node,
@@ -49,10 +49,6 @@ __all__ = [
     "joinable",
     "truth",
 ]
-
-
-class Signal(Exception):  # noqa: N818  # none that anybody sees
-    """What ends an attempt to stage something, to begin another one."""
 
 
 class UnknownResultError(Signal):

@@ -206,6 +206,7 @@ class _Stack(local):
         ahead: the turn of a loop for which an item is taken although the program may
             have left the loop by then; None, if nothing is taken so.
         changes: by the blocks of branches, the containers that they change.
+        carried: by the blocks of loops, the addresses of those in the loop's state.
     """
 
     def __init__(self) -> None:
@@ -218,6 +219,7 @@ class _Stack(local):
         self.copied: dict[int, Any] = {}
         self.ahead: Any = None
         self.changes: dict[Block, dict[int, Any]] = {}
+        self.carried: dict[Block, frozenset[int]] = {}
 
 
 current = _Stack()

@@ -23,6 +23,7 @@ from typing import Any
 
 from lantern.errors import StagingError
 from lantern.staging.calls import call
+from lantern.staging.changes import Carriage, CarryError
 from lantern.staging.control import (
     IF,
     Signal,
@@ -59,6 +60,12 @@ from lantern.staging.trees import StagedTree
 from lantern.staging.types import INT
 
 __all__ = ["BINARY", "COMPARISONS", "Surface"]
+
+MOST_WRITTEN = 16
+"""Places of a list of which one is assigned to that is known when the program runs."""
+
+FEW = 64
+"""Turns of a loop that is rather unrolled than such an assignment staged."""
 
 Names = Sequence[str]
 Get = Callable[[], tuple[Any, ...]]
@@ -105,6 +112,7 @@ class Surface:
 
     def __init__(self, recursive: set[CodeType]) -> None:
         self.session = Session(self, recursive, self.is_careful)
+        self._few = False  # a loop of few turns is tried: it may as well be unrolled
 
     def truth(self, x: Any) -> Any:
         """What a test asks of a value: more in ``operators.py``."""
@@ -321,8 +329,10 @@ class Surface:
         returned = RETURNED in state and state[RETURNED] is UNDEFINED
         defined = [x for x in names if state[x] is not UNDEFINED]
         found: list[Any] = []
+        carried = Carriage()
 
         def set_all(values: dict[str, Any]) -> None:
+            carried.put(values)
             for x in values.values():
                 self.session.give(x)
             put(tuple(values.get(x, UNDEFINED) for x in names))
@@ -334,8 +344,10 @@ class Surface:
         def turn(values: dict[str, Any]) -> dict[str, Any]:
             self.session.cover(get)
             set_all(values)
-            body()
+            with carried.turn():
+                body()
             after = dict(zip(names, get(), strict=True))
+            after |= carried.numbers()
             if returned and after[RETURNED] is not UNDEFINED:
                 found.append(after[RETURNED])
             other = [x for x in values if _is_other(values[x], after[x])]
@@ -352,6 +364,12 @@ class Surface:
                 for x in error.names:  # each turn has its own: it is not handed on
                     del start[x]
                 continue
+            except CarryError as error:
+                self.session.write(error.container, "a change in a loop")
+                start |= carried.add(error.container)
+                continue
+            finally:
+                carried.put(carried.start)
             if not found or RETURNED in start:
                 break
             start[RETURNED] = _blank(found[-1])
@@ -431,13 +449,16 @@ class Surface:
         ):
             return False
         counted = StagedRange(items.start, items.stop, items.step)
-        settled = brief is not None
+        settled, few = brief is not None, self._few
+        self._few = few or len(items) <= FEW
         try:
             self._count(counted, body, broken, get, put, names, not settled, settled)
         except StagingError:
             put(before)
             current.copied = copied
             return False
+        finally:
+            self._few = few
         return True
 
     def _count(
@@ -543,11 +564,17 @@ class Surface:
         if isinstance(x, list | tuple) and index.node.type is INT and len(x) <= 64:
             if not x:
                 raise StoppedError
-            place = IF(index < 0, lambda: index + len(x), lambda: index)
-            inside = self.and_(place >= 0, lambda: place < len(x))
-            self.claim(inside, lambda: "list index out of range")
-            return self._half(list(x), place, 0)
+            return self._half(list(x), self._place(x, index), 0)
         raise NeedsPlainError("item: an index that is known when the program runs.")
+
+    def _place(self, x: Any, index: Any) -> Any:
+        """The place that an index of a list means; it is one of the list's."""
+        if index.node.type is not INT:
+            raise NeedsPlainError("item: an index that is no int.")
+        place = IF(index < 0, lambda: index + len(x), lambda: index)
+        inside = self.and_(place >= 0, lambda: place < len(x))
+        self.claim(inside, lambda: "list index out of range")
+        return place
 
     def _half(self, items: list[Any], index: Any, at: int) -> Any:
         """One of several values, found by halves."""
@@ -644,9 +671,21 @@ class Surface:
     def set_item(self, x: Any, index: Any, value: Any) -> None:
         """``x[index] = value``."""
         if is_staged(index):
-            raise NeedsPlainError("an assignment to an element that is known later.")
+            if self._few or type(x) is not list or not 0 < len(x) <= MOST_WRITTEN:
+                raise NeedsPlainError("an assignment to an element known later.")
+            place = self._place(x, index)
+            found = [self._one_of(place == i, value, y) for i, y in enumerate(x)]
+            self.session.write(x, "an assignment to an element")
+            x[:] = found
+            return
         self.session.write(x, "an assignment to an element")
         x[index] = value
+
+    def _one_of(self, test: Any, x: Any, y: Any) -> Any:
+        """One of two numbers."""
+        if not (_is_value(x) and _is_value(y)):
+            raise NeedsPlainError("an assignment to an element known later.")
+        return IF(test, lambda: x, lambda: y)
 
     def forgotten(self, x: Any) -> Any:
         """What a variable holds behind ``del``."""

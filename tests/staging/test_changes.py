@@ -1,4 +1,4 @@
-"""What one way of a branch alone changes, and who may still ask for it."""
+"""What one way of a branch alone, or a turn of a loop, changes, and who reads it."""
 
 import pytest
 
@@ -260,6 +260,140 @@ def a_loop_of_the_program(x):
     return values[0] * i
 
 
+def turns_that_change_a_list(x):
+    best, i = [0.0, x], 0.0
+    while i < 30 + x:
+        v = lantern.sin(x * i)
+        if v > best[0]:
+            best[0], best[1] = v, best[0]
+        best[1] += 0.01 * v
+        i += 1
+    return best[0] + 2 * best[1]
+
+
+def turns_within_turns(x):
+    sums, point, i = [0.0, x], Point(x, 0.0), 0.0
+    while i < 6 + x:
+        j = i
+        while j > 0:
+            sums[1] = sums[1] * 0.9 + point.x
+            point.x += 0.1 * j
+            j -= 1
+        sums[0] += sums[1]
+        point.y = sums[0] * x
+        i += 1
+    return sums[0] * point.y + point.x
+
+
+def turns_that_change_rows(x):
+    table, by_name, i = [[x, 1.0], [2.0, 2 * x]], {"n": 0, "y": x}, 0.0
+    row = table[1]
+    while row[0] < 40 + x:
+        table[1][0] = row[0] * 1.5 + table[0][0]
+        row[1] = by_name["y"] * 0.5
+        by_name["y"] = row[1] + x
+        by_name["n"] += 1
+        i += 1
+        if i > 20:
+            break
+    return row[0] * row[1] + table[1][1] * by_name["n"] + by_name["y"]
+
+
+def places_that_are_computed(x):
+    counts, k = [0.0, x, 1.0], 27 + int(x)
+    while k != 1:
+        k = k // 2 if k % 2 == 0 else 3 * k + 1
+        counts[k % 3] += x
+        counts[-1 - k % 2] = counts[k % 2] * 0.5
+    return counts[0] + 2 * counts[1] + 3 * counts[2]
+
+
+def a_place_that_there_is_not(x):
+    values, k = [0.0, x], 0
+    while k < 5 + x:
+        if x > k:
+            values[k] = x
+        k += 1
+    return values[0] * values[1]
+
+
+def others_after_a_turn(x):
+    values, i = [[x], 1.0], 0.0
+    while i < 9 + x:
+        values[1] += values[0][0]
+        values[0] = [values[1]]
+        i += 1
+    return values[0][0] * values[1]
+
+
+def turns_within_that_change_another(x):
+    sums, i = [0.0, x], 0.0
+    while i < 4 + x:
+        mine, j = [x, i], 0.0
+        while j < 3 + x:
+            mine[0] = mine[0] * 0.5 + mine[1]
+            j += 1
+        sums[0] += mine[0]
+        i += 1
+    return sums[0] * sums[1]
+
+
+def turns_on_one_way(x):
+    values, i = [x, 1.0], 0.0
+    if x > 1:
+        while i < 9 + x:
+            values[0] = values[0] * 0.8 + values[1]
+            i += 1
+    else:
+        values[1] = 5.0
+    return values[0] * values[1]
+
+
+def turns_of_a_helper(x):
+    def filled(values, n):
+        i = 0.0
+        while i < n:
+            values[0] += x * i
+            i += 1
+        return i
+
+    values = [x, 1.0]
+    n = filled(values, 7 + x) + filled(values, x)
+    return values[0] * n
+
+
+def longer_by_each_turn(x):
+    values, i = [x], 0.0
+    while i < 9 + x:
+        values.append(x * i)
+        i += 1
+    return sum(values)
+
+
+def another_type_in_a_later_turn(x):
+    values, i = [0, x], 0.0
+    while i < 9 + x:
+        values[0] = values[0] + x if i > 4 else values[0] + 1
+        i += 1
+    return values[0] * x
+
+
+def one_by_one_for_few_turns(x):
+    values = [0.0] * 6
+    for i in range(6):
+        values[i] = x * i + values[i - 1]
+    return values[5] * values[2]
+
+
+def a_list_of_many_places(x):
+    values, i = [x] * 40, 0
+    while i < 40:
+        if x < i:
+            values[i] = 1.0
+        i += 1
+    return sum(values)
+
+
 def a_turn_with_a_list_of_its_own(x):
     total = x
     for i in range(20):
@@ -321,13 +455,26 @@ COMPILED = [
     a_function_that_reads_later,
     chosen_by_an_expression,
     an_aliased_number,
+    a_loop_of_the_program,
+    turns_that_change_a_list,
+    turns_within_turns,
+    turns_within_that_change_another,
+    turns_that_change_rows,
+    places_that_are_computed,
+    a_place_that_there_is_not,
+    turns_on_one_way,
+    turns_of_a_helper,
+    another_type_in_a_later_turn,
+    one_by_one_for_few_turns,
+    a_list_of_many_places,
     an_int_or_a_float,
 ]
 AS_THEY_ARE = [
     a_list_that_is_changed_behind_such_a_name,
     more_on_one_way,
     others_on_one_way,
-    a_loop_of_the_program,
+    longer_by_each_turn,
+    others_after_a_turn,
 ]
 POINTS = (0.3, 1.0, 1.5, 2.5, 3.5, -1.25)
 

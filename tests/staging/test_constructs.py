@@ -260,6 +260,24 @@ def changes_on_one_way(x):
     return best[0] + 2 * best[1] + 3 * best[2] + by_name["a"] * model(x)
 
 
+def changes_in_turns(x, n):
+    best, counts, k = [0.0, x], [0, 0, 0], 0
+    for i in range(n):
+        v = lantern.sin(x * i)
+        if v > best[0]:
+            best[0], best[1] = v, best[0]
+        k = (3 * k + i) % 7
+        counts[k % 3] += 1
+    return best[0] + 2 * best[1] + counts[0] * x + counts[1]
+
+
+def filled_in_by_turns(x, n):
+    values = [0.0] * n
+    for i in range(n):
+        values[i] = x * i
+    return sum(values)
+
+
 def appended_on_one_way(x):
     values = [x]
     if x > 1:
@@ -632,6 +650,11 @@ CASES = [
         changes_on_one_way,
         [(1.5,), (-0.5,)],
     ),
+    (
+        "assignments to elements of short lists in loops, computed places among them",
+        changes_in_turns,
+        [(1.5, 9), (0.5, 100), (1.5, 0)],
+    ),
     ("`del` of names and elements", deletions, [(1.5,)]),
     (
         "`sorted` and `sort` of a few numbers",
@@ -694,6 +717,7 @@ CASES = [
         [(1.5, (None, (1.0,))), (1.5, (Point(1.0, 2.0), None)), (1.5, ((), None))],
     ),
     ("`del` of what has no value", deleted_before, [(0.5,), (1.5,)]),
+    ("lists as long as an argument says", filled_in_by_turns, [(1.5, 9)]),
     ("a list that is longer on one way of a branch", appended_on_one_way, [(1.5,)]),
     (
         "`nonlocal` in a part of an expression that may not be evaluated",
