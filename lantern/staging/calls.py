@@ -25,6 +25,7 @@ from lantern.errors import StagingError
 from lantern.staging import control, functions, loops
 from lantern.staging.control import Signal, StoppedError, has_staged
 from lantern.staging.derived import Derived
+from lantern.staging.fixed import Fixed
 from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.ir import current
@@ -107,7 +108,7 @@ def call(
         return session.made(found) if f.__name__ in _NEW else found
     if isinstance(f, type):
         return _construct(session, f, args, kwargs)
-    if isinstance(f, Derived):
+    if isinstance(f, Derived | Fixed):
         return f.staged(session, args, call)
     method = getattr(kind, "__call__", None)  # noqa: B004  # the class's own function
     if type(method) is FunctionType:
@@ -146,6 +147,7 @@ def follow(
     session: Session, f: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call a user's function in its rewritten form."""
+    session.step()
     ours = session.is_ours(f)
     code = f.__code__
     if not ours:

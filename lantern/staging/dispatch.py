@@ -10,6 +10,7 @@ import gc
 import os
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from functools import partial, update_wrapper
@@ -31,6 +32,7 @@ from lantern.staging.derived import (
     call_tracked,
     tracked,
 )
+from lantern.staging.fixed import AGAIN, Fixed, ints_of
 from lantern.staging.gradients import derivative_of, floats_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
@@ -57,7 +59,7 @@ __all__ = ["Compiled", "explain", "jit", "mode"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MOST_SPECIALISATIONS = 16
+MOST_SPECIALISATIONS = MOST_FIXED = 16
 _CHANGES = (
     f"{MOST_SPECIALISATIONS} programs were made of it, for other types, or because "
     f"what it reads had changed"
@@ -95,6 +97,7 @@ class Specialisation(NamedTuple):
         guards: what must be as it was.
         reason: why the plain function runs.
         native: the machine code, if there is some.
+        is_refused: whether the function has something that is not staged.
     """
 
     run: Callable[[list[Any]], list[Any]] | None
@@ -102,6 +105,7 @@ class Specialisation(NamedTuple):
     guards: Guards | None = None
     reason: str = ""
     native: Native | None = None
+    is_refused: bool = False
 
 
 class Compiled:
@@ -121,6 +125,8 @@ class Compiled:
         self.f, self.exact, self.is_direct = f, exact, is_direct
         self.known: dict[Any, Specialisation] = {}
         self.derived: dict[Any, Parts | None] = {}
+        self.fixed: dict[Any, Callable[..., Any]] = {}
+        self.calls: Counter[Any] = Counter()
         self.builtin: Builtin | None = None
         self.direct: Specialisation | None = None
         self.count = self.changes = 0
@@ -161,7 +167,7 @@ class Compiled:
             if found is self.direct and self.builtin is not None:
                 return self.builtin.function(*args)
         if found.run is None or found.program is None:
-            return self.f(*args)
+            return self._run_for_ints(args) if found.is_refused else self.f(*args)
         try:
             results = found.run(found.program.take_apart(args))
         except SpentError:
@@ -170,6 +176,18 @@ class Compiled:
         except Exception:  # whatever it is, the plain function says it
             return self.f(*args)
         return found.program.put_together(results)
+
+    def _run_for_ints(self, args: tuple[Any, ...]) -> Any:
+        """The result by a program for these ints, if they have come often."""
+        ints = ints_of(args, self._apart(args))
+        if ints not in self.fixed:
+            self.calls[ints] += 1
+            is_seldom = self.calls[ints] < AGAIN or len(self.fixed) >= MOST_FIXED
+            if not ints or is_seldom or any(i < 0 for i in self.argnums):
+                return self.f(*args)
+            self.fixed[ints] = jit(Fixed(self.f, ints), exact=self.exact)
+        known = dict(ints)
+        return self.fixed[ints](*[x for i, x in enumerate(args) if i not in known])
 
     def _by_builtin(self, found: Specialisation, args: tuple[Any, ...]) -> Any:
         """The result by machine code, if nothing has changed meanwhile."""
@@ -295,7 +313,7 @@ class Compiled:
                     later(partial(_note, look.name, native))
             return made
         except Exception as error:
-            return Specialisation(None, reason=_reason(error))
+            return Specialisation(None, reason=_reason(error), is_refused=True)
 
     def _may_look(self, how: str) -> bool:
         """Whether another process may have noted which code this comes to."""
@@ -595,6 +613,8 @@ def _argnums(f: Any) -> tuple[int, ...]:
     """The positions by which a function takes a derivative, if it is known to."""
     if isinstance(f, Derived):
         return tuple(i for i, _ in f.by)
+    if isinstance(f, Fixed):
+        return tuple(map(f.place, _argnums(f.f)))
     try:
         known = derivative_of(f) if type(f) is FunctionType else None
     except StagingError:
@@ -630,6 +650,9 @@ def explain(f: Any) -> str:
         kinds = ", ".join(getattr(k, "__name__", repr(k)) for k in signature[1:])
         how = "compiled" if found.run is not None else f"runs as it is: {found.reason}"
         lines.append(f"{name}({kinds}): {how}")
+    for ints, found in getattr(f, "fixed", {}).items():
+        known = ", ".join(f"argument {i} = {x}" for i, x in ints)
+        lines.append(f"with {known}: {explain(found)}")
     for parts in getattr(f, "derived", {}).values():
         if parts is not None:
             every = (parts.forward, parts.pullback, parts.pushforward)

@@ -20,6 +20,10 @@ __all__ = ["NeedsCareError", "Session"]
 _PLAIN = (int, float, bool, str, bytes, tuple, range, type(None), Undefined)
 
 
+MOST_STEPS = 1_000_000
+"""Calls, and turns of unrolled loops, that are staged before it is given up."""
+
+
 class NeedsCareError(Signal):
     """There are objects with hooks: operators have to be looked at."""
 
@@ -34,6 +38,8 @@ class Session:
         active: codes of the functions that are running, innermost last.
         derivatives: how many derivatives are being staged around the current call.
         look: is shown the function whose derivative the program is (``known.py``).
+        most_steps: calls, and turns of unrolled loops, that are staged at most.
+        steps: how many have been.
     """
 
     def __init__(self, lt: Any, recursive: set[CodeType], is_careful: bool) -> None:
@@ -42,7 +48,8 @@ class Session:
         self.recursive = recursive
         self.is_careful = is_careful
         self.active: list[CodeType] = []
-        self.derivatives = 0
+        self.derivatives = self.steps = 0
+        self.most_steps = MOST_STEPS
         self.look: Any = None
         self._made: dict[int, tuple[Any, Block, Any]] = {}
         self._given: dict[int, Any] = {}
@@ -56,6 +63,15 @@ class Session:
     def call(self, f: Any, *args: Any) -> Any:
         """A call in the staged program."""
         return self.lt.call(f, *args)
+
+    def step(self) -> None:
+        """Stage a call, or a turn of a loop by itself."""
+        self.steps += 1
+        if self.steps > self.most_steps:
+            raise StagingError(
+                f"its calls, and the turns of loops that are staged one by one, are "
+                f"more than {self.most_steps}."
+            )
 
     def rewritten(self, f: FunctionType, rewrite: Any) -> FunctionType:
         """The rewritten form of a user's function."""

@@ -272,10 +272,15 @@ class Surface:
                     current.copied = copied
             body()
             turns += 1
-            if turns > MOST_UNROLLED:
-                raise StagingError(
-                    f"while: it has more than {MOST_UNROLLED} turns, staged one by one."
-                )
+            self._check_length("while", turns)
+
+    def _check_length(self, what: str, turns: int) -> None:
+        """Refuse a loop of too many turns, staged one by one."""
+        self.session.step()
+        if turns > MOST_UNROLLED:
+            raise StagingError(
+                f"{what}: it has more than {MOST_UNROLLED} turns, staged one by one."
+            )
 
     def _goes_on(self, test: Any, broken: Any) -> Any:
         return self.and_(self.not_(broken()), lambda: self._told(test()))
@@ -421,10 +426,7 @@ class Surface:
             if is_staged(broken()):
                 self.branch(broken(), _pass, partial(body, x), get, put, names)
                 continue
-            if i > MOST_UNROLLED:
-                raise StagingError(
-                    f"for: it has more than {MOST_UNROLLED} turns, staged one by one."
-                )
+            self._check_length("for", i)
             body(x)
 
     def _is_counted(
