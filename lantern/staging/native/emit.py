@@ -19,7 +19,7 @@ from lantern.staging.native.tapes import Origins
 from lantern.staging.native.text import Text, Words, literal, llvm_type
 from lantern.staging.native.turns import Turns
 from lantern.staging.trees import is_plain
-from lantern.staging.types import Type
+from lantern.staging.types import FLOAT, Type
 
 __all__ = [
     "emit_body",
@@ -183,9 +183,16 @@ class _Emitter:
         for node in block.nodes:
             if node.op == "result":
                 results.setdefault(node.inputs[0], {})[node.static] = node
+        sure: list[str] = []
         for node in block.nodes:
             if node.op in ("constant", "result"):
                 continue
+            if node.op == "sure" and node.type is FLOAT:
+                self.values[node] = self.value(node.inputs[0])
+                sure.append(self.values[node])
+                continue
+            self.scalars.all_sure(sure)
+            sure = []
             special = _SPECIAL.get(node.op)
             if special is not None:
                 special(self, node, results.get(node, {}))
@@ -193,6 +200,7 @@ class _Emitter:
                 inputs = [self.value(x) for x in node.inputs]
                 is_used = node in self.used
                 self.values[node] = self.scalars.compute(node, inputs, is_used)
+        self.scalars.all_sure(sure)
 
     # Control flow.
 
@@ -209,7 +217,9 @@ class _Emitter:
         ways = []
         for label, block in zip(names, node.blocks, strict=False):
             text.begin(label)
+            known = {*self.scalars.finite_ones}
             self.block(block)
+            self.scalars.finite_ones = known
             ways.append(([self.value(x) for x in block.results], text.label))
             text.jump(names[2])
         text.begin(names[2])

@@ -5,7 +5,8 @@ beyond 64 bits, a division by zero, a function outside of its domain, whatever i
 finite. The plain function then says what it says.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
 
 from lantern.errors import StagingError
 from lantern.staging.ir import Node
@@ -45,7 +46,7 @@ class Scalars:
 
     Attributes:
         safe: ints and what may be added to them: the sums are known to fit 64 bits.
-        finite_ones: floats that have been asked where they were defined.
+        finite_ones: floats that are known to be finite where the text has come to.
     """
 
     def __init__(self, text: Text) -> None:
@@ -258,7 +259,9 @@ class Scalars:
         if method is not None:
             return method(node, *values)
         if op in _FINITE_OF_FINITE:
-            return self.call(op, self.finite(values[0]))
+            z = self.call(op, self.finite(values[0]))
+            self.finite_ones.add(z)
+            return z
         if op in LIBM or op in ("atan2", "fmod"):
             return self.finite(self.call(op, *values))
         if op in ("sqrt", "fabs", "abs"):
@@ -279,14 +282,37 @@ class Scalars:
         return self.text.let(f"call double @{name}({args})")
 
     def finite(self, z: str) -> str:
-        """A value; the program is left if it is infinite or nan.
+        """A value; the program is left if it is infinite or nan."""
+        self.all_finite([z])
+        return z
+
+    def all_finite(self, values: Iterable[str]) -> None:
+        """Leave the program if one of some values is infinite or nan.
 
         What is finite less itself is zero, all else nan: without passes, LLVM chooses
         instructions for that faster than for a comparison with infinity.
         """
-        zero = self.text.let(f"fsub double {z}, {z}")
-        self.text.bail_if(self.text.let(f"fcmp uno double {zero}, {zero}"))
-        return z
+        let = self.text.let
+        new = [z for z in dict.fromkeys(values) if z not in self.finite_ones]
+        zeros = [let(f"fsub double {z}, {z}") for z in new]
+        self._leave_if_nan(zeros)
+        self.finite_ones.update(new)
+
+    def all_sure(self, values: Iterable[str]) -> None:
+        """Leave the program if one of some values is nan."""
+        new = [x for x in dict.fromkeys(values) if x not in self.finite_ones]
+        self._leave_if_nan(new)
+
+    def _leave_if_nan(self, values: list[str]) -> None:
+        """One test for all of them, and for each two one comparison."""
+        let, tests = self.text.let, []
+        for i in range(0, len(values), 2):
+            one, other = values[i], values[min(i + 1, len(values) - 1)]
+            tests.append(let(f"fcmp uno double {one}, {other}"))
+        if tests:
+            self.text.bail_if(
+                reduce(lambda one, other: let(f"or i1 {one}, {other}"), tests)
+            )
 
     def nonzero(self, x: str) -> None:
         """Leave the program before a division by zero."""
@@ -432,8 +458,7 @@ class Scalars:
         return let(f"select i1 {flag}, double {positive}, double {x}")
 
     def _sure(self, node: Node, x: str) -> str:
-        if x not in self.finite_ones:
-            self.text.bail_if(self.text.let(f"fcmp uno double {x}, {x}"))
+        self.all_sure([x])
         return x
 
 

@@ -93,20 +93,19 @@ class Turns:
         ]
         text.lines[door:door] = self.loads
         text.begin(end)
-        for i, z in results.items():
-            way.values[z] = phis[i]
-            if self.product is not None:  # what overflows in a matrix need not be inf
-                way.scalars.finite_ones.add(way.scalars.finite(phis[i]))
+        way.values.update((z, phis[i]) for i, z in results.items())
+        if self.product is not None:  # what overflows in a matrix need not be inf
+            way.scalars.all_finite([phis[i] for i in results])
 
     def _turn(self, phis: list[str]) -> list[str]:
         """The state after a turn, and what it saves."""
         way, n = self.way, len(self.state)
         if self.product is not None:
             return product(way, self.product, phis[n + 1], phis[:n])
-        before = way.scalars.safe
-        way.scalars.safe = before | self._steps()
+        safe, finite = way.scalars.safe, way.scalars.finite_ones
+        way.scalars.safe, way.scalars.finite_ones = safe | self._steps(), {*finite}
         way.block(self.body)
-        way.scalars.safe = before
+        way.scalars.safe, way.scalars.finite_ones = safe, finite
         return [way.value(x) for x in self.body.results]
 
     def _steps(self) -> set[tuple[str, str]]:
