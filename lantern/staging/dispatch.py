@@ -39,11 +39,11 @@ from lantern.staging.interpret import run
 from lantern.staging.ir import Function, walk
 from lantern.staging.known import Awaited, KnownError, Look
 from lantern.staging.native.background import later
-from lantern.staging.native.brief import SpentError
 from lantern.staging.native.disk import save
 from lantern.staging.native.engine import Builtin, is_available, warm_up
 from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
+from lantern.staging.native.slots import SpentError
 from lantern.staging.operators import Careful
 from lantern.staging.passes import in_order
 from lantern.staging.program import PLAIN, Program, stage

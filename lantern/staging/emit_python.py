@@ -22,7 +22,7 @@ from lantern.staging.operations import Hole, Options
 from lantern.staging.program import PLAIN, Program
 from lantern.staging.staged import is_staged
 
-__all__ = ["Writer", "plain_name", "python_of"]
+__all__ = ["plain_name", "python_of"]
 
 _INFIX = {
     "add": "+",
@@ -252,7 +252,6 @@ class Writer:
         tapes = self.tapes(node, len(state), out)
         yield from (f"{indent}{tape} = []" for tape in tapes)
         yield f"{indent}while True:"
-        yield from self.turn(node, inner)
         yield from self.block(header, inner)
         yield f"{inner}if not {self.value(header.results[0])}:"
         yield f"{inner}    break"
@@ -287,14 +286,9 @@ class Writer:
             if tape is not tapes[0]:
                 turn = f"{zeros} if {tape} is None else {turn}"
             yield f"{inner}{left} = {turn}"
-        yield from self.turn(node, inner)
         yield from self.block(block, inner)
         yield from self.after_turn(node, state, written, block, inner)
         self.name_results(out, state, written)
-
-    def turn(self, node: Node, inner: str) -> Iterator[str]:
-        """What a turn begins with: nothing."""
-        return iter(())
 
     def tapes(self, node: Node, states: int, out: list[Node]) -> list[str]:
         """Names of the tapes that a node writes."""

@@ -14,7 +14,6 @@ from lantern.staging.closures import functions_of
 from lantern.staging.guards import Guards
 from lantern.staging.interpret import run
 from lantern.staging.ir import BailOutError, Function
-from lantern.staging.native.brief import Brief, SpentError, brief, is_plain
 from lantern.staging.native.emit import is_recursive
 from lantern.staging.native.engine import (
     Builtin,
@@ -26,6 +25,7 @@ from lantern.staging.native.engine import (
 )
 from lantern.staging.native.layout import word
 from lantern.staging.native.names import Names, front
+from lantern.staging.native.slots import Slots, SpentError, is_plain, slots
 from lantern.staging.native.split import split
 from lantern.staging.native.wrapper import Leaf, Plan, Same, module_text
 from lantern.staging.objects import class_attribute
@@ -82,7 +82,7 @@ class Native:
         self.address: int | None = None
         self._code, self._front = ctypes.c_uint64(0), 0
         self.changes, self.level = 0, -1
-        self._brief: Brief | None = None
+        self._slots: Slots | None = None
         self._flat: Builtin | None = None
         if not self.is_direct:
             self._flat = Builtin(_bail, program.name, None)
@@ -191,8 +191,8 @@ class Native:
         """Whether the program runs without machine code until there is some."""
         if self.is_short:
             return is_plain(self._main) or not self.find()
-        self._brief = brief(self._main)
-        return self._brief is not None
+        self._slots = slots(self._main)
+        return self._slots is not None
 
     def hurry(self) -> None:
         """See to it that there is machine code now."""
@@ -217,6 +217,8 @@ class Native:
     def _use(self, address: int | None) -> bool:
         self.address = address or self.address
         self._code.value = self.address or 0
+        if self.address is not None:
+            self._slots = None
         if self._flat is not None and address is not None:
             self._flat.use(address)
         return address is not None
@@ -254,11 +256,12 @@ class Native:
         Raises:
             SpentError: if they take so long that the caller should run machine code.
         """
+        written = self._slots  # it is gone when there is better code
         if self.address is None:
-            if self._brief is None:
+            if written is None:
                 return run(self._main, numbers)
             try:
-                return list(self._brief(*numbers))
+                return list(written(*numbers))
             except SpentError:
                 self.hurry()
                 if self.is_direct:
