@@ -4,6 +4,7 @@ Threads, forks and the end of the program may come at any time.
 """
 
 import gc
+import math
 import os
 import subprocess
 import sys
@@ -292,3 +293,24 @@ def test_where_objects_lie_otherwise_functions_run_as_they_are(monkeypatch, chos
     with pytest.warns(RuntimeWarning, match="jit: this Python keeps its objects other"):
         assert f(3.0) == 9.0
     assert f(4.0) == 16.0
+
+
+@pytest.mark.parametrize("mode", ["O0", "O2"])
+def test_what_one_way_has_found_finite_is_asked_on_the_other(mode, monkeypatch):
+    def branch(x):
+        y = lantern.sin(x) if x > 0.0 else x * 0.0
+        return lantern.cos(x) + y
+
+    def turns(x):
+        y = 0.0
+        while x > y:
+            y = y + 1.0 + lantern.sin(x)
+        return lantern.cos(x) + y
+
+    monkeypatch.setenv("LANTERN_JIT", mode)
+    for f in (branch, turns):
+        jitted = lantern.jit(f)
+        assert jitted(0.5) == f(0.5)
+        assert "runs as it is" not in lantern.explain(jitted)
+        with pytest.raises(ValueError, match="domain|finite"):
+            jitted(-math.inf)
