@@ -110,10 +110,20 @@ def pytest_ignore_collect(collection_path, config):
     return f"{path}/".startswith(SLOW) or None
 
 
+_generators = {}  # of each module with tests: those of random numbers, as they begin
+
+
 def pytest_collection_modifyitems(items):
+    """Mark what is slow, and note where the generators of each module begin."""
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+    for module in {i.module for i in items if isinstance(i, pytest.Function)}:
+        _generators[module] = [
+            (x.bit_generator, x.bit_generator.state)
+            for x in vars(module).values()
+            if isinstance(x, np.random.Generator)
+        ]
 
 
 @pytest.fixture(scope="session")
@@ -268,8 +278,10 @@ _before = pytest.StashKey[dict]()
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item):
-    """Note how a test finds the interpreter."""
+    """Note how a test finds the interpreter; it draws what it would draw by itself."""
     item.stash[_before] = surroundings()
+    for generator, state in _generators.get(getattr(item, "module", None), ()):
+        generator.state = state
     return (yield)
 
 

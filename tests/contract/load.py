@@ -139,8 +139,8 @@ def soak(seconds, seed=0):
             np.testing.assert_equal(PROGRAMS[name](), expected[name])
             if count % 20 == 0:
                 check_answers()
-                assert surroundings() == before
-                assert leftovers() == []
+                np.testing.assert_equal(surroundings(), before)
+                np.testing.assert_equal(leftovers(), [])
         except AssertionError as error:
             wrong += 1
             print(f"wrong: step {count}, {name}: {error}", flush=True)
