@@ -228,9 +228,15 @@ def _relay(errand: Errand) -> None:
 
 
 def _take_relay(errand: Errand) -> Greenlet:
-    """The relay of this thread; for one errand, as a signal may interrupt it there."""
+    """The relay of this thread; for one errand, as a signal may interrupt it there.
+
+    Where an interrupt has lost or ended it, the idle workers go, too. They hold the
+    relay that they left by, and it whom it woke last: that one would never be freed.
+    """
     relay, _thread.relay = _thread.relay, None
-    relay = relay or Relay(_relay, _root())
+    if not relay:  # one that has ended is false
+        _thread.idle.clear()
+        relay = Relay(_relay, _root())
     relay.sent = errand
     return relay
 

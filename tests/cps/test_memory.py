@@ -7,7 +7,7 @@ import weakref
 import pytest
 from greenlet import greenlet
 
-from lantern.cps import Prompt, reset, shift
+from lantern.cps import Prompt, reset, shift, worker
 from lantern.cps.worker import IDLE_LIMIT
 from tests.conftest import set_all_aside
 
@@ -201,3 +201,19 @@ def test_many_paused_bodies_at_once():
     assert [k(1) for k in ks] == list(range(1, 1001))
     ks.clear()
     assert greenlets() < before - 900
+
+
+def test_a_relay_that_an_interrupt_has_lost_keeps_no_job():
+    """Idle workers hold the relay that they left by, and it holds whom it woke last."""
+    reset(lambda: reset(lambda: None))  # several idle ones
+
+    def losing():
+        worker._thread.relay = None
+
+    reset(losing)
+    canary = Canary()
+    errand = worker.hire(None, print, canary)  # interrupted before its way
+    seen = weakref.ref(canary)
+    del errand, canary
+    gc.collect()
+    assert seen() is None
