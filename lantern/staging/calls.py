@@ -44,7 +44,7 @@ _COMBINATORS = {control.IF, loops.WHILE, loops.LOOP, functions.FUN, functions.TR
 _MATH = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf "
     "erfc exp exp2 expm1 fabs floor fmod gamma hypot isfinite isinf isnan ldexp lgamma "
-    "log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh trunc".split()
+    "log log10 log1p log2 pow radians sin sinh sqrt tan tanh trunc".split()
 )
 _PURE_LANTERN = frozenset("abs clip imag real sign where conj".split())
 _READ: dict[Any, frozenset[str]] = {
@@ -255,6 +255,9 @@ def _call_math(name: str, f: Any, args: tuple[Any, ...]) -> Any:
         args = tuple(
             staged(x.unboxed().node) if isinstance(x, StagedTree) else x for x in args
         )
+    if name == "log" and len(args) == 2:  # as Python computes it
+        x, base = (_call_math(name, f, (y,)) for y in args)
+        return x / base
     return perform(f"math.{name}", args, {})
 
 

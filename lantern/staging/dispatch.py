@@ -18,6 +18,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from lantern.blocks import between_turns, mutex
+from lantern.core.tree import tree_children
 from lantern.core.value import Value
 from lantern.errors import OptionError, StagingError
 from lantern.staging.calls import COMPILED, NeedsFunctionError
@@ -68,6 +69,7 @@ _OTHERS = "an argument is no number, and no structure of them"
 MOST_LEAVES = 256
 OFTEN = 5
 """Changes of other globals before machine code asks for those that are read by name."""
+_UNKNOWN = object()
 _NUMBERS = frozenset({float, int, bool})
 _RESULTS = (float, int, bool, str, bytes, complex)
 _MODES = ("off", "interpret", "O0", "O2", "tiers")
@@ -150,9 +152,11 @@ class Compiled:
         try:
             signature = self.signature_of(args)
         except Exception:  # an object without one of its fields
-            return self.f(*args)
+            signature = _UNKNOWN
         if signature is None:
             return self._call_tracked(args)
+        if signature is _UNKNOWN:
+            return self.f(*args)
         found = self.known.get(signature)
         if found is not None and (found.guards is None or found.guards.hold()):
             if found is self.direct and found.native and self.builtin:
@@ -168,14 +172,18 @@ class Compiled:
                 return self.builtin.function(*args)
         if found.run is None or found.program is None:
             return self._run_for_ints(args) if found.is_refused else self.f(*args)
+        is_spent = False
         try:
             results = found.run(found.program.take_apart(args))
+            return found.program.put_together(results)
         except SpentError:
+            is_spent = True
+        except Exception:  # whatever it is, the plain function says it: outside of here
+            pass
+        if is_spent:
             self._use_if_known(found)
             return self._by_builtin(found, args)
-        except Exception:  # whatever it is, the plain function says it
-            return self.f(*args)
-        return found.program.put_together(results)
+        return self.f(*args)
 
     def _run_for_ints(self, args: tuple[Any, ...]) -> Any:
         """The result by a program for these ints, if they have come often."""
@@ -453,7 +461,7 @@ def staged(
 
         def body(*values: Any, surface: Surface = surface) -> Any:
             for x in values:
-                surface.session.give(x)
+                surface.session.take(x)
             result = surface.call(f, *values)
             _check_result(surface, result)
             return result
@@ -506,8 +514,26 @@ def _check_result(surface: Surface, result: Any) -> None:
                 f"return: an object of type {type(x).__name__}, which each call would "
                 f"have in common. Return numbers and structures of them."
             )
-    if isinstance(result, list | dict) and surface.session.is_given(result):
-        raise StagingError("return: the argument itself. Return a new structure.")
+    _check_own(surface, result, set())
+
+
+def _check_own(surface: Surface, x: Any, seen: set[int]) -> None:
+    """Refuse to return an object that somebody has, or one at two places: as copies."""
+    parts = tree_children(x)
+    if parts is None:
+        return
+    if not isinstance(x, tuple | None):
+        if surface.session.is_callers(x):
+            raise StagingError(
+                f"return: a {type(x).__name__} that the caller has. Return a new one."
+            )
+        if id(x) in seen:
+            raise StagingError(
+                f"return: the same {type(x).__name__} at two places. Return two."
+            )
+        seen.add(id(x))
+    for _, part in parts:
+        _check_own(surface, part, seen)
 
 
 def _check_program(program: Program) -> None:

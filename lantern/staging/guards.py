@@ -40,6 +40,7 @@ class Guards:
             for what changes with every change around it, as long as that is no change
             here. None instead of a list if words and questions do not tell it all.
         questions: what machine code asks besides.
+        outside: objects that were found, by their addresses.
         names: by the addresses of the latter, a dict, the names that were read in it,
             and what they were bound to.
     """
@@ -50,6 +51,7 @@ class Guards:
         self._seen: set[Any] = set()
         self.places: list[tuple[int, int | None]] | None = []
         self.questions: list[Question] = []
+        self.outside: dict[int, Any] = {}
         self.names: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def hold(self) -> bool:
@@ -157,6 +159,7 @@ class Guards:
         kind: Any = type(x)
         if is_staged(x) or kind in _ATOMS:
             return
+        self.outside[id(x)] = x
         if isinstance(x, list | dict | set):
             self.items(x)
         elif kind is partial:

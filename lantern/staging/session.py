@@ -53,6 +53,7 @@ class Session:
         self.look: Any = None
         self._made: dict[int, tuple[Any, Block, Any]] = {}
         self._given: dict[int, Any] = {}
+        self._callers: set[int] = set()
         self._met: set[Any] = set()
         self._ours: set[CodeType] = set()
         self._running: set[CodeType] = set()
@@ -122,6 +123,15 @@ class Session:
             self.meet(type(x))
         if not is_leaf(x):
             self._given[id(x)] = x
+
+    def take(self, x: Any) -> None:
+        """Note an argument of the caller's: what it holds is given, too."""
+        self.give(x)
+        self._callers.update(self._given)
+
+    def is_callers(self, x: Any) -> bool:
+        """Whether the plain function would hand back an object that somebody has."""
+        return id(x) in self._callers or id(x) in self.guards.outside
 
     def is_given(self, x: Any) -> bool:
         """Whether an object is a copy of one that the caller has."""

@@ -1,0 +1,123 @@
+"""Values, types and exceptions at the edges: each is what the plain function gives."""
+
+import dataclasses
+import math
+
+import pytest
+
+import lantern
+
+MODES = ["interpret", "O0", "O2"]
+
+
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", request.param)
+    return request.param
+
+
+def remainder(x, y):
+    return math.remainder(x, y)
+
+
+def logarithm(x, base):
+    return math.log(x, base)
+
+
+def decibels(x):
+    return 10 * math.log(x, 10)
+
+
+@pytest.mark.parametrize("args", [(5.0, 3.0), (0.0, -1.5), (7, 2), (-0.0, 2.0)])
+@pytest.mark.parametrize("f", [remainder, logarithm], ids=lambda f: f.__name__)
+def test_functions_of_two_numbers_take_both(mode, f, args):
+    jitted = lantern.jit(f)
+    for _ in range(2):
+        assert outcome(jitted, *args) == outcome(f, *args)
+
+
+def test_a_logarithm_has_the_base_that_it_is_given(mode):
+    jitted = lantern.jit(decibels)
+    assert jitted(100.0) == 20.0
+    assert repr(jitted(3.0)) == repr(decibels(3.0))
+    assert "compiled" in lantern.explain(jitted)
+
+
+@pytest.mark.parametrize("x", [0.0, 2**70, -(2**63)])
+def test_exceptions_have_pythons_context(mode, x):
+    """They are not raised while another one is handled, which nobody has seen."""
+    jitted = lantern.jit(math_of_inverse)
+    for _ in range(2):
+        assert outcome(jitted, x) == outcome(math_of_inverse, x)
+
+
+def math_of_inverse(x):
+    return math.sqrt(1 / x - 1)
+
+
+def outcome(f, *args):
+    try:
+        return repr(f(*args))
+    except Exception as error:
+        return type(error), str(error), error.__cause__, error.__context__
+
+
+@dataclasses.dataclass
+class Model:
+    weight: float
+
+
+ROW = [1.0, 2.0]
+MODEL = Model(3.0)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda p, x: ROW,
+        lambda p, x: (x, ROW),
+        lambda p, x: MODEL,
+        lambda p, x: p[0],
+        lambda p, x: {"p": p[1], "x": x},
+        lambda p, x: [p[1].weight, p[1]],
+    ],
+)
+def test_what_somebody_has_is_handed_back_itself(mode, f):
+    """A copy would not see what becomes of it later."""
+    p = [[1.0], Model(2.0)]
+    for _ in range(2):
+        right, found = f(p, 1.5), lantern.jit(f)(p, 1.5)
+        assert addresses(found) & addresses([p, ROW, MODEL]) == addresses(right) & (
+            addresses([p, ROW, MODEL])
+        )
+
+
+def test_two_names_of_one_list_are_returned_as_that(mode):
+    rows = lantern.jit(lambda x: [[x, 0.0]] * 2)(1.5)
+    rows[0][1] = 1.0
+    assert rows == [[1.5, 1.0], [1.5, 1.0]]
+
+
+def test_lists_that_loops_have_made_are_returned(mode):
+    def turned(x, n):
+        row = [x, 1.0]
+        for _ in range(n):
+            row = [row[1], row[0] * x]
+        return row, x
+
+    jitted = lantern.jit(turned)
+    assert jitted(1.5, 100) == turned(1.5, 100)
+    assert "compiled" in lantern.explain(jitted)
+
+
+def addresses(x):
+    """Those of all lists, dicts and models in a structure."""
+    if isinstance(x, Model):
+        return {id(x)}
+    parts = list(x.values() if isinstance(x, dict) else x) if is_row(x) else []
+    own = set() if isinstance(x, tuple) else {id(x)} if is_row(x) else set()
+    return own.union(*map(addresses, parts))
+
+
+def is_row(x):
+    return isinstance(x, list | tuple | dict)
