@@ -175,11 +175,11 @@ class Careful(Surface):
         f = self.hook(x, "__getitem__") if self._has_hooks(x) else None
         return super().item(x, index) if f is None else self.call(f, x, index)
 
-    def set_item(self, x: Any, index: Any, value: Any) -> None:
+    def set_item(self, value: Any, x: Any, index: Any) -> None:
         """``x[index] = value``."""
         f = self.hook(x, "__setitem__") if self._has_hooks(x) else None
         if f is None:
-            super().set_item(x, index, value)
+            super().set_item(value, x, index)
         else:
             self.call(f, x, index, value)
 

@@ -11,7 +11,7 @@ from lantern.errors import StagingError
 from lantern.staging.control import IF, StoppedError, has_staged, truth
 from lantern.staging.ir import current, taking_ahead
 from lantern.staging.session import Session
-from lantern.staging.staged import Staged, is_staged, operate
+from lantern.staging.staged import NeedsPlainError, Staged, is_staged, operate
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, FLOAT, INT
 
@@ -39,6 +39,9 @@ class StagedRange:
         for x in (start, stop):
             if not (type(x) is int or (is_staged(x) and x.node.type in (INT, BOOL))):
                 raise StoppedError
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NeedsPlainError("range: of a length that is known when the program runs.")
 
 
 def _float(session: Session, *args: Any) -> Any:

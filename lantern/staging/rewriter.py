@@ -406,12 +406,12 @@ class _Rewriter(Expressions):
 
     def _store(self, target: ast.expr, value: ast.expr, at: ast.AST) -> ast.stmt:
         if isinstance(target, ast.Subscript):
-            args = [self.visit(target.value), self.visit(target.slice), value]
+            args = [value, self.visit(target.value), self.visit(target.slice)]
             line: ast.stmt = placed(ast.Expr(call_of("set_item", args, at)), at)
             return line
         assert isinstance(target, ast.Attribute)
         name = placed(ast.Constant(target.attr), at)
-        args = [self.visit(target.value), name, value]
+        args = [value, self.visit(target.value), name]
         line = placed(ast.Expr(call_of("set_attribute", args, at)), at)
         return line
 

@@ -670,8 +670,8 @@ class Surface:
         """A generator that the program writes down."""
         return Once(x)
 
-    def set_item(self, x: Any, index: Any, value: Any) -> None:
-        """``x[index] = value``."""
+    def set_item(self, value: Any, x: Any, index: Any) -> None:
+        """``x[index] = value``, which is computed before x and the index are."""
         if is_staged(index):
             if self._few or type(x) is not list or not 0 < len(x) <= MOST_WRITTEN:
                 raise NeedsPlainError("an assignment to an element known later.")
@@ -700,7 +700,7 @@ class Surface:
         self.session.write(x, "del")
         del x[index]
 
-    def set_attribute(self, x: Any, name: str, value: Any) -> None:
+    def set_attribute(self, value: Any, x: Any, name: str) -> None:
         """``x.name = value``."""
         found = class_attribute(type(x), name)
         fset = getattr(found, "fset", None)
@@ -722,13 +722,13 @@ class Surface:
 
     def augment_item(self, op: str, x: Any, index: Any, y: Callable[[], Any]) -> None:
         """``x[index] op= y``."""
-        self.set_item(x, index, self.augment(op, self.item(x, index), y()))
+        self.set_item(self.augment(op, self.item(x, index), y()), x, index)
 
     def augment_attribute(
         self, op: str, x: Any, name: str, y: Callable[[], Any]
     ) -> None:
         """``x.name op= y``."""
-        self.set_attribute(x, name, self.augment(op, self.attribute(x, name), y()))
+        self.set_attribute(self.augment(op, self.attribute(x, name), y()), x, name)
 
 
 def _pass() -> None:

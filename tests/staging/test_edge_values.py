@@ -6,6 +6,7 @@ import math
 import pytest
 
 import lantern
+from lantern.staging.fixed import AGAIN
 
 MODES = ["interpret", "O0", "O2"]
 
@@ -121,3 +122,36 @@ def addresses(x):
 
 def is_row(x):
     return isinstance(x, list | tuple | dict)
+
+
+def test_a_value_is_computed_before_what_it_is_assigned_to(mode):
+    def order(x):
+        said = []
+
+        def say(i):
+            said.append(i)
+            return i
+
+        row, model = [x, x], Model(x)
+        row[say(0)] = say(1)
+        row[say(1)] += say(2)
+        [model][say(0)].weight = row[say(1)] = say(3)
+        return said, row, model.weight
+
+    assert lantern.jit(order)(1.5) == order(1.5)
+    assert order(1.5)[0] == [1, 0, 1, 2, 3, 0, 1]
+
+
+def test_loops_whose_turns_are_as_many_as_others_have_been(mode):
+    """A loop by whose counter a comprehension is as long is unrolled."""
+
+    def backwards(x, n):
+        row = [x * j for j in range(n + 1)]
+        for i in range(n, 0, -1):
+            row = [0.5 * (row[j] + row[j + 1]) for j in range(i)]
+        return row[0]
+
+    jitted = lantern.jit(backwards)
+    for _ in range(AGAIN + 1):
+        assert jitted(1.5, 6) == backwards(1.5, 6)
+    assert "with argument 1 = 6: backwards(float): compiled" in lantern.explain(jitted)
