@@ -196,3 +196,53 @@ def test_what_overflows_in_a_matrix_is_left_to_the_plain_function(monkeypatch):
     assert jitted(1e10, 1.0) == pytest.approx(gradient(1e10, 1.0), rel=1e-12)
     assert all(map(math.isfinite, jitted(1e10, 1.0)))
     assert found(jitted)
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_what_follows_is_multiplied_on_the_way_there(f, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O2")
+    jitted = lantern.jit(lantern.grad(f, (0, 1)))
+    jitted(0.7, 0.4)
+    matrix = found(jitted)[0]
+    assert matrix.is_next is (f not in (nested, five))
+    (made,) = jitted.__self__.known.values()
+    assert matrix.is_next or "icmp ne ptr %v" in made.native.text  # a walk's test
+
+
+@pytest.mark.parametrize("level", ["O0", "O2"])
+def test_turns_of_any_number(level, monkeypatch):
+    """None, one, and what the matrices before it come to, a turn later."""
+    monkeypatch.setenv("LANTERN_JIT", level)
+
+    def turned(x, v, n):
+        a = v * v
+        for _ in range(n):
+            y = x * (1.0 - a * x * (0.5 - a * x))
+            x, v = v, x - (0.1 * a) * (y * x * x + a * v * x) * (1.0 - a * y * y)
+        return x * v + x
+
+    gradient = lantern.grad(turned, (0, 1))
+    jitted = lantern.jit(gradient)
+    for n in (3, 0, 1, 2, 4, 21):
+        assert jitted(0.7, 0.4, n) == pytest.approx(gradient(0.7, 0.4, n), rel=1e-12)
+    (matrix,) = found(jitted)
+    assert matrix.is_next
+    assert matrix.sums
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_walk_that_another_way_has_too(is_taken):
+    """A tape that goes through a branch: its walk does not follow in the same block."""
+
+    def chosen(x, v, n):
+        if n > 2:
+            x = swing(x, v)
+        return x * v
+
+    args = 0.7, 0.4, 3 if is_taken else 1
+    jitted = lantern.jit(lantern.grad(chosen, (0, 1)))
+    assert jitted(*args) == pytest.approx(
+        lantern.grad(chosen, (0, 1))(*args), rel=1e-12
+    )
+    (matrix,) = found(jitted)
+    assert not matrix.is_next

@@ -13,7 +13,7 @@ from typing import Any
 from lantern.staging.closures import functions_of, used_in
 from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.native.layout import slot_offset, tuple_items
-from lantern.staging.native.matrices import Matrix, matrices
+from lantern.staging.native.matrices import Matrix, Multiplied, matrices
 from lantern.staging.native.scalars import Scalars, unsupported
 from lantern.staging.native.tapes import Origins
 from lantern.staging.native.text import Text, Words, literal, llvm_type
@@ -121,6 +121,7 @@ class _Emitter:
         self.interruptible = stackless
         self.text, self.scalars = text, Scalars(text)
         self.values: dict[Node, str] = {}
+        self.multiplied: dict[Node, Multiplied] = {}  # by loops
         self.used = set(used_in(f.body))
 
     @cached_property

@@ -4,8 +4,9 @@ The cotangents before a turn are linear in those after it. Where each step of a 
 waits for the one before, a processor has time to spare on the way there, and on the way
 back would wait as long again. So, for a state of a few floats, the turn's matrix is
 computed on the way there, in vectors, and is what is saved. The way back is then a
-product per turn. This adds the same terms up in another order: under ``exact`` it is
-not done.
+product per turn; where it follows at once, the matrices are multiplied on the way
+there, and nothing is saved. This adds the same terms up in another order: under
+``exact`` it is not done.
 
 References:
     Griewank and Walther (2008), section 10.2: "Preaccumulation".
@@ -20,10 +21,22 @@ from lantern.staging.native.tapes import Origins, saved_on
 from lantern.staging.native.text import literal
 from lantern.staging.types import FLOAT, TAPE
 
-__all__ = ["Columns", "Matrix", "early", "matrices", "product", "vector_type"]
+__all__ = [
+    "Columns",
+    "Matrix",
+    "Multiplied",
+    "early",
+    "loads",
+    "matrices",
+    "product",
+    "vector_type",
+]
 
 MOST = 8
 """Floats of a state that stand side by side."""
+
+FEW = 3
+"""Columns of matrices that are multiplied on the way there: more take too long."""
 
 WORTH = 24
 """Cycles that a turn has to become shorter by: else its order stays."""
@@ -56,6 +69,8 @@ class Matrix(NamedTuple):
         sums: places of what is only added to.
         masks: for each place, the lanes that its row may have something in.
         early: what the loop there needs besides, and nobody has computed before it.
+        is_next: whether the walk follows in the loop's block, has its tape alone, and
+            has so few columns that the matrices are multiplied on the way there.
     """
 
     loop: Node
@@ -65,6 +80,7 @@ class Matrix(NamedTuple):
     sums: frozenset[int]
     masks: tuple[frozenset[int], ...]
     early: tuple[Node, ...]
+    is_next: bool
 
     @property
     def width(self) -> int:
@@ -130,7 +146,20 @@ def _matrix(loop: Node, tape: int, back: Node, origins: Origins) -> Matrix | Non
     if None in ends or before is None or not _is_worth(loop, back, masks, lanes):
         return None
     every = tuple(x for x in ends if x is not None)
-    return Matrix(loop, tape, back, lanes, sums, every, before)
+    is_next = len(lanes) <= FEW and _is_next(loop, back, origins)
+    return Matrix(loop, tape, back, lanes, sums, every, before, is_next)
+
+
+def _is_next(loop: Node, back: Node, origins: Origins) -> bool:
+    """Whether a walk follows in a loop's block, and nobody else has the loop's tape."""
+    if origins.places[loop][0] is not origins.places[back][0]:
+        return False
+    results = {x for x in origins.nodes if x.op == "result" and x.inputs[0] is loop}
+    tapes = {x for x in results if x.type is TAPE}
+    used = [x for node in origins.nodes for x in node.inputs]
+    used += [x for block in origins.owners for x in block.results]
+    users = [x for x in used if x in tapes]
+    return len(loop.static.written) == 1 and users == [back.inputs[0]]
 
 
 def _sums(block: Block, start: int) -> frozenset[int]:
@@ -376,14 +405,6 @@ class Columns:
             self.constants[vector] = f"%{self.way.text.fresh('c')}"
         return self.constants[vector]
 
-    def loads(self) -> list[str]:
-        """The lines before the loop that give constants their names."""
-        constant, kind = self.way.text.words.constant, self.kind
-        return [
-            f"  {name} = load {kind}, ptr {constant(f'{kind} {vector}')}"
-            for vector, name in self.constants.items()
-        ]
-
     def _splat(self, x: Any) -> str:
         """A number in all lanes."""
         value, width = self._number(x), self.matrix.width
@@ -414,6 +435,97 @@ def vector_type(matrix: Matrix) -> str:
     return "double" if matrix.width == 1 else f"<{matrix.width} x double>"
 
 
+class Multiplied:
+    """The product of the matrices of the turns before, and the last one beside it.
+
+    That one comes into it in the next turn, while that waits: what is multiplied then
+    is there from the beginning, and may stand anywhere among the turn's lines.
+
+    Attributes:
+        phis: the columns of the product, then those of the last matrix.
+        constants: vectors, and the names under which they are there before the loop.
+    """
+
+    def __init__(self, way: Any, matrix: Matrix) -> None:
+        self.way, self.matrix = way, matrix
+        self.let: Callable[[str], str] = way.text.let
+        self.kind, self.width = vector_type(matrix), matrix.width
+        count = len(matrix.lanes)
+        self.phis = [f"%{way.text.fresh('v')}" for _ in range(2 * count)]
+        self.columns, self.last = self.phis[:count], self.phis[count:]
+        self.constants: dict[str, str] = {}
+
+    def starts(self) -> list[tuple[str, str]]:
+        """Before the first turn both are one."""
+        found = []
+        for lane in self.matrix.lanes:
+            ones = [f"double {literal(float(i == lane))}" for i in range(self.width)]
+            x = literal(1.0)
+            if self.width > 1:
+                x = f"%{self.way.text.fresh('c')}"
+                self.constants[f"<{', '.join(ones)}>"] = x
+            found.append((self.kind, x))
+        return found * 2
+
+    def product(self) -> list[str]:
+        """The columns of the product with the last matrix."""
+        lanes, found = self.matrix.lanes, []
+        bits = [f"i1 {str(i in self.matrix.sums).lower()}" for i in range(self.width)]
+        kept = f"select <{self.width} x i1> <{', '.join(bits)}>"
+        for z in self.last:
+            splats = [self.splat(z, i) for i in lanes]
+            pairs = zip(self.columns, splats, strict=True)
+            terms = [self.let(f"fmul {self.kind} {x}, {y}") for x, y in pairs]
+            if self.matrix.sums:
+                both = f"{self.kind} {z}, {self.kind} zeroinitializer"
+                terms.append(self.let(f"{kept}, {both}"))
+            found.append(_added(self.let, self.kind, terms))
+        return found
+
+    def splat(self, column: str, i: int) -> str:
+        """A number of a column, in all lanes."""
+        if self.width == 1:
+            return column
+        lanes = f"<{self.width} x i32> <{', '.join([f'i32 {i}'] * self.width)}>"
+        both = f"{self.kind} {column}, {self.kind} poison"
+        return self.let(f"shufflevector {both}, {lanes}")
+
+    def entry(self, column: str, i: int) -> str:
+        """A number of a column."""
+        if self.width == 1:
+            return column
+        return self.let(f"extractelement {self.kind} {column}, i32 {i}")
+
+    def applied(self, state: list[str]) -> list[str]:
+        """What becomes of a state on the whole way back."""
+        for columns in (self.last, self.columns):
+            found = []
+            for i, x in enumerate(state):
+                terms = [x] if i in self.matrix.sums else []
+                for k, column in zip(self.matrix.lanes, columns, strict=True):
+                    if state[k] != literal(0.0):  # it has received nothing yet
+                        entry = self.entry(column, i)
+                        terms.append(self.let(f"fmul double {entry}, {state[k]}"))
+                found.append(_added(self.let, "double", terms or [literal(0.0)]))
+            state = found
+        return state
+
+
+def loads(part: Columns | Multiplied) -> list[str]:
+    """The lines before the loop that give constants their names."""
+    constant, kind = part.way.text.words.constant, part.kind
+    return [
+        f"  {name} = load {kind}, ptr {constant(f'{kind} {vector}')}"
+        for vector, name in part.constants.items()
+    ]
+
+
+def _added(let: Callable[[str], str], kind: str, terms: list[str]) -> str:
+    while len(terms) > 1:
+        terms = [*terms[2:], let(f"fadd {kind} {terms[0]}, {terms[1]}")]
+    return terms[0]
+
+
 def product(way: Any, matrix: Matrix, tape: str, state: list[str]) -> list[str]:
     """The state after a turn back."""
     let, found = way.text.let, []
@@ -422,8 +534,7 @@ def product(way: Any, matrix: Matrix, tape: str, state: list[str]) -> list[str]:
         for k in sorted(mask):
             entry = way.load(tape, 1 + k * len(state) + i, FLOAT)
             terms.append(let(f"fmul double {entry}, {state[matrix.lanes[k]]}"))
-        while len(terms) > 1:
-            terms = [*terms[2:], let(f"fadd double {terms[0]}, {terms[1]}")]
+        terms = [_added(let, "double", terms)] if terms else []
         if i in matrix.sums:
             terms = [let(f"fadd double {x}, {terms[0]}")] if terms else [x]
         found.append(terms[0] if terms else literal(0.0))

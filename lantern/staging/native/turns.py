@@ -14,7 +14,9 @@ from lantern.staging.native.engine import suspended
 from lantern.staging.native.matrices import (
     Columns,
     Matrix,
+    Multiplied,
     early,
+    loads,
     product,
     vector_type,
 )
@@ -52,6 +54,10 @@ class Turns:
         self.saved = [way.matrices.get((node, k)) for k in tapes]
         self.early = [{} if x is None else early(way, x) for x in self.saved]
         self.loads: list[str] = []  # of what a matrix has that no turn changes
+        self.multiplied: Multiplied | None = None
+        self._products: list[str] = []  # after a turn
+        if self.saved and self.saved[0] is not None and self.saved[0].is_next:
+            self.multiplied = Multiplied(way, self.saved[0])
 
     @property
     def _asks(self) -> bool:
@@ -67,6 +73,9 @@ class Turns:
     def emit(self, results: dict[int, Node]) -> None:
         """All turns; what they end with are the node's results."""
         way, text, node = self.way, self.text, self.node
+        if self.product is not None and self.product.is_next:
+            self._end(results, way.multiplied[self.product.loop].applied(self._given()))
+            return
         head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
         self._look_ahead()
         before, door = text.label, len(text.lines)
@@ -79,12 +88,18 @@ class Turns:
         way.values.update(zip(self.state, phis, strict=False))
         out, walked = phis[n : n + count], phis[n + count :]
         walked = self._begin(walked, turn, end)
-        base = self._room() if any(self.saved) else ""
+        is_saved = any(self.saved) and self.multiplied is None
+        base = self._room() if is_saved else ""
         self.first, self.straight = len(text.lines), text.label
         found = self._turn(phis)
         after = [*found[:n], *self._saved(base, out, found[n:]), *walked]
         if self._asks:
             after.append(self._listen(phis[-1]))
+        if self.multiplied is not None:
+            phis = [*phis, *self.multiplied.phis]
+            starts = [*starts, *self.multiplied.starts()]
+            after += self._products
+            self.loads += loads(self.multiplied)
         last = text.label
         text.jump(head)
         text.lines[place:place] = [
@@ -93,9 +108,18 @@ class Turns:
         ]
         text.lines[door:door] = self.loads
         text.begin(end)
-        way.values.update((z, phis[i]) for i, z in results.items())
-        if self.product is not None:  # what overflows in a matrix need not be inf
-            way.scalars.all_finite([phis[i] for i in results])
+        self._end(results, phis)
+
+    def _end(self, results: dict[int, Node], values: list[str]) -> None:
+        """The node's results; what overflows in a matrix need not be inf."""
+        self.way.values.update((z, values[i]) for i, z in results.items())
+        if self.product is not None:
+            self.way.scalars.all_finite([values[i] for i in results])
+
+    def _given(self) -> list[str]:
+        """The state before the first turn."""
+        read = self.node.static.read
+        return [self.way.value(x) for x in self.node.inputs[len(read) :]]
 
     def _turn(self, phis: list[str]) -> list[str]:
         """The state after a turn, and what it saves."""
@@ -198,7 +222,7 @@ class Turns:
 
     def _look_ahead(self) -> None:
         """Look before the first turn whether there is room for all, if they are few."""
-        if not self.node.static.written or self.most is None:
+        if not self.node.static.written or self.most is None or self.multiplied:
             return
         if is_fixed(self.node):
             self.has_room = True
@@ -213,6 +237,9 @@ class Turns:
         """The tapes with one turn more; a turn's parts lie side by side."""
         if not tapes:
             return []
+        if self.multiplied is not None:
+            self._multiply(self.multiplied)
+            return tapes
         way, let, longer = self.way, self.text.let, []
         pairs = zip(self.body.results[state_of(self.node) :], values, strict=True)
         saved = iter(list(pairs))
@@ -229,11 +256,30 @@ class Turns:
                 there = len(self.text.lines)
                 columns = Columns(way, matrix, self.early[i])
                 self._store(matrix, columns.found(), turn)
-                self.loads += columns.loads()
+                self.loads += loads(columns)
                 if len(self.saved) == 1 and self.text.label == self.straight:
                     self._mix(there, columns.needs)
             longer.append(turn)
         return longer
+
+    def _multiply(self, multiplied: Multiplied) -> None:
+        """A turn's matrix; the one before comes into the product, among all lines."""
+        way, lines, there = self.way, self.text.lines, len(self.text.lines)
+        way.multiplied[self.node] = multiplied
+        columns = Columns(way, multiplied.matrix, self.early[0])
+        last = columns.found()
+        self.loads += loads(columns)
+        is_straight = self.text.label == self.straight
+        if is_straight:
+            self._mix(there, columns.needs)
+        end = len(lines)
+        self._products = [*multiplied.product(), *last]
+        own, new = lines[self.first : end], lines[end:]
+        step = len(own) // len(new) if is_straight else 0
+        mixed: list[str] = []
+        for i, line in enumerate(new):
+            mixed += [*own[i * step : (i + 1) * step], line]
+        lines[self.first :] = mixed + own[len(new) * step :]
 
     def _store(self, matrix: Matrix, columns: list[str], turn: str) -> None:
         """Columns side by side: what stands out of one comes under the next."""
