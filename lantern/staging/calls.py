@@ -33,7 +33,7 @@ from lantern.staging.python_functions import TABLE, ordered
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
 from lantern.staging.staged import Staged, is_staged, operate, perform, staged
-from lantern.staging.structure import UNDEFINED, is_faithful
+from lantern.staging.structure import is_faithful, is_undefined
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import FLOAT, INT
 from lantern.staging.watch import is_generated, is_lanterns
@@ -87,8 +87,8 @@ def call(
 ) -> Any:
     """The result of a call in a staged program."""
     for x in (f, *args, *kwargs.values()):
-        if x is UNDEFINED:
-            UNDEFINED.refuse()
+        if is_undefined(x):
+            x.refuse()
     owner = f.__self__ if type(f) is BuiltinFunctionType else f
     f = COMPILED.get(id(owner), f)
     kind = type(f)

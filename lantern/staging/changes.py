@@ -14,6 +14,7 @@ from lantern.errors import StagingError
 from lantern.staging.ir import Block, current
 from lantern.staging.staged import is_staged
 from lantern.staging.structure import (
+    Signal,
     containers_of,
     is_number,
     leaves_of,
@@ -26,15 +27,10 @@ __all__ = [
     "Carriage",
     "CarryError",
     "Changes",
-    "Signal",
     "Way",
     "may_change",
     "note",
 ]
-
-
-class Signal(Exception):  # noqa: N818  # none that anybody sees
-    """What ends an attempt to stage something, to begin another one."""
 
 
 class Held(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 
 from lantern.blocks import between_turns
 from lantern.errors import StagingError
-from lantern.staging.changes import Changes, Signal, Way
+from lantern.staging.changes import Changes, Way
 from lantern.staging.ir import (
     Block,
     Node,
@@ -28,12 +28,14 @@ from lantern.staging.ir import (
 from lantern.staging.operations import apply
 from lantern.staging.staged import is_staged, node_of, staged
 from lantern.staging.structure import (
-    UNDEFINED,
+    Signal,
     describe,
+    is_undefined,
     leaves_of,
     note_copied,
     renewed,
     same,
+    unknown_of,
 )
 from lantern.staging.types import BOOL, FLOAT, INT, NOTHING, Type, join, type_of
 
@@ -202,8 +204,8 @@ def _emit_if(
     places: list[int] = []
     types: list[Type] = []
     for x, y in zip(*leaves, strict=True):
-        if x is UNDEFINED or y is UNDEFINED:
-            out.append(UNDEFINED)
+        if is_undefined(x) or is_undefined(y):
+            out.append(unknown_of(x, y))
             continue
         if _is_same(x, y) and (missing is None or not is_staged(x)):
             out.append(x)

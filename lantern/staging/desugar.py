@@ -27,6 +27,7 @@ __all__ = ["check_named", "desugared", "is_desugared"]
 Asked = tuple[list[ast.expr], list[tuple[str, ast.expr]]]
 """What a pattern asks of a value, and the names that it gives to its parts."""
 
+_LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -76,13 +77,48 @@ class _Desugaring:
 
     def attempt(self, node: ast.Try | ast.TryStar) -> list[ast.stmt]:
         """``try``: the way on which nothing is raised."""
-        if node.finalbody and _jumps(node.body + node.orelse):
-            raise refuse(node, "try with a jump and finally")
-        return self.statements([*node.body, *node.orelse, *node.finalbody])
+        body = [*node.body, *node.orelse]
+        if not node.finalbody:
+            return self.statements(body)
+        return self.statements(self.ended(body, node.finalbody))
+
+    def ended(
+        self, body: Sequence[ast.stmt], end: Sequence[ast.stmt]
+    ) -> list[ast.stmt]:
+        """Statements with others at their end, and before each jump out of them."""
+        return [*self.before_jumps(body, end, JUMPS), *end]
+
+    def before_jumps(
+        self,
+        body: Sequence[ast.stmt],
+        end: Sequence[ast.stmt],
+        kinds: tuple[type[ast.stmt], ...],
+    ) -> list[ast.stmt]:
+        """Statements with others before each jump of some kinds."""
+        out: list[ast.stmt] = []
+        for node in body:
+            if isinstance(node, kinds):
+                if isinstance(node, ast.Return) and node.value is not None:
+                    self.count += 1
+                    kept = f"_lt_kept{self.count}"
+                    target = name_of(kept, node, store=True)
+                    out.append(placed(ast.Assign([target], node.value), node))
+                    node.value = name_of(kept, node)
+                out += deepcopy(end)
+            elif not isinstance(node, _FUNCTIONS):
+                inside = (ast.Return,) if isinstance(node, _LOOPS) else kinds
+                blocks = [(node, name, inside) for name in ("body", "finalbody")]
+                blocks.append((node, "orelse", kinds))
+                blocks += [(x, "body", kinds) for x in getattr(node, "cases", ())]
+                for owner, name, of in blocks:
+                    block = getattr(owner, name, None)
+                    if block:
+                        setattr(owner, name, self.before_jumps(block, end, of))
+            out.append(node)
+        return out
 
     def entered(self, node: ast.With) -> list[ast.stmt]:
         """``with``: what is entered, the block, and what is left again."""
-        jumps = placed(ast.Constant(_jumps(node.body)), node)
         before: list[ast.stmt] = []
         after: list[ast.stmt] = []
         for item in node.items:
@@ -90,7 +126,7 @@ class _Desugaring:
             name = f"_lt_context{self.count}"
             target = name_of(name, node, store=True)
             before.append(placed(ast.Assign([target], item.context_expr), node))
-            value = call_of("entered", [name_of(name, node), jumps], node)
+            value = call_of("entered", [name_of(name, node)], node)
             if item.optional_vars is None:
                 before.append(placed(ast.Expr(value), node))
             else:
@@ -98,7 +134,7 @@ class _Desugaring:
             left = call_of("left", [name_of(name, node)], node)
             target = name_of(name, node, store=True)
             after.insert(0, placed(ast.Assign([target], left), node))
-        return [*before, *self.statements(node.body), *after]
+        return [*before, *self.statements(self.ended(node.body, after))]
 
     def tested_inside(self, node: ast.While) -> ast.stmt:
         """``while``: its test as the first statement of a turn."""
@@ -208,11 +244,6 @@ def _all(tests: list[ast.expr], at: ast.AST) -> ast.expr:
         return tests[0]
     found: ast.expr = placed(ast.BoolOp(ast.And(), tests), at)
     return found
-
-
-def _jumps(body: Sequence[ast.stmt]) -> bool:
-    """Whether statements may leave the block that they stand in."""
-    return any(isinstance(x, JUMPS) for x in own_nodes(body))
 
 
 def _has_named(node: ast.AST) -> bool:

@@ -50,7 +50,15 @@ from lantern.staging.passes import in_order
 from lantern.staging.program import PLAIN, Program, stage
 from lantern.staging.session import NeedsCareError
 from lantern.staging.staged import is_staged
-from lantern.staging.structure import check_equal, check_faithful, describe, leaves_of
+from lantern.staging.structure import (
+    UNDEFINED,
+    NeedsKeptError,
+    check_equal,
+    check_faithful,
+    describe,
+    is_undefined,
+    leaves_of,
+)
 from lantern.staging.surface import Surface
 from lantern.staging.trees import is_changeable, is_tree
 from lantern.staging.watch import watched
@@ -453,9 +461,10 @@ def staged(
             check_faithful(x)
             check_equal(x)
     recursive: set[Any] = set()
+    kept: set[Any] = set()
     is_careful = False
     while True:
-        surface = (Careful if is_careful else Surface)(recursive)
+        surface = (Careful if is_careful else Surface)(recursive, kept)
         session = surface.session
         session.look = None if is_careful else look
 
@@ -475,6 +484,11 @@ def staged(
             continue
         except KnownError:
             return Awaited(args, partial(staged, f, args, apart)), session.guards
+        except NeedsKeptError as need:
+            if need.place in kept:
+                UNDEFINED.refuse()
+            kept.add(need.place)
+            continue
         except NeedsFunctionError as need:
             if need.code in recursive:
                 raise StagingError("a function calls itself without end.") from need
@@ -509,6 +523,8 @@ def _calls_of(f: Function) -> list[Function]:
 def _check_result(surface: Surface, result: Any) -> None:
     """Refuse to return what the plain function would make anew, or hand back."""
     for x in leaves_of(result):
+        if is_undefined(x):
+            x.refuse()
         if not is_staged(x) and type(x) not in _RESULTS:
             raise StagingError(
                 f"return: an object of type {type(x).__name__}, which each call would "

@@ -26,9 +26,9 @@ from lantern.staging.ir import (
 )
 from lantern.staging.staged import NeedsPlainError, Staged, is_staged, node_of, staged
 from lantern.staging.structure import (
-    UNDEFINED,
     describe,
     is_number,
+    is_undefined,
     leaves_of,
     note_copied,
     renewed,
@@ -227,7 +227,7 @@ def _after_a_turn(
     found = []
     for i, known in zip(places, types, strict=True):
         leaf = after[i]
-        if leaf is UNDEFINED:
+        if is_undefined(leaf):
             raise StagingError("loop: a variable is not assigned to in every turn.")
         now = leaf.node.type if is_staged(leaf) else type_of(leaf)
         both = None if now is None else join(known, now)

@@ -36,8 +36,8 @@ class Careful(Surface):
 
     is_careful = True
 
-    def __init__(self, recursive: set[CodeType]) -> None:
-        super().__init__(recursive)
+    def __init__(self, recursive: set[CodeType], kept: set[Any]) -> None:
+        super().__init__(recursive, kept)
         self._known: dict[type, bool] = {}
 
     def hook(self, x: Any, name: str) -> FunctionType | None:
@@ -111,6 +111,8 @@ class Careful(Surface):
             return found
         if name not in ("eq", "ne"):
             raise ArgumentError(f"{name} is not supported")
+        if isinstance(x, StagedTree) or isinstance(y, StagedTree):
+            raise StagingError(f"{name}: whether two objects are one is not known yet.")
         return (x is y) == (name == "eq")
 
     def _either(self, name: str, reflected: str, x: Any, y: Any) -> Any:
@@ -146,27 +148,13 @@ class Careful(Surface):
 
     def truth(self, x: Any) -> Any:
         """What a test asks of a value."""
-        if not self._has_hooks(x) or isinstance(x, StagedTree):
-            return x
+        if not self._has_hooks(x):
+            return super().truth(x)
         f = self.hook(x, "__bool__")
         if f is not None:
             return self.call(f, x)
         f = self.hook(x, "__len__")
         return f is None or self._compared("NotEq", self.call(f, x), 0)
-
-    def and_(self, x: Any, y: Callable[[], Any]) -> Any:
-        """``x and y``."""
-        test = self.truth(x)
-        return super().and_(x, y) if test is x else self.choose(test, y, lambda: x)
-
-    def or_(self, x: Any, y: Callable[[], Any]) -> Any:
-        """``x or y``."""
-        test = self.truth(x)
-        return super().or_(x, y) if test is x else self.choose(test, lambda: x, y)
-
-    def not_(self, x: Any) -> Any:
-        """``not x``."""
-        return super().not_(self.truth(x))
 
     # What is in an object.
 

@@ -14,7 +14,7 @@ from lantern.staging.ir import Function, building, current
 from lantern.staging.namespace import met
 from lantern.staging.regions import prune
 from lantern.staging.staged import is_staged, node_of, staged
-from lantern.staging.structure import UNDEFINED, leaves_of, unflatten
+from lantern.staging.structure import is_undefined, leaves_of, unflatten
 from lantern.staging.trees import reachable
 from lantern.staging.types import TREE, type_of
 
@@ -207,7 +207,7 @@ def numbers_of(x: Any) -> list[Any]:
 
 
 def _output(x: Any) -> Any:
-    if x is UNDEFINED:
+    if is_undefined(x):
         raise StagingError(
             "stage: the result has a variable that is not assigned to on every way. "
             "Assign it first."

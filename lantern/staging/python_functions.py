@@ -59,7 +59,7 @@ def _int(session: Session, *args: Any) -> Any:
 
 
 def _bool(session: Session, *args: Any) -> Any:
-    (x,) = args or (False,)
+    (x,) = map(session.lt.truth, args or (False,))
     return Staged(truth(x)) if is_staged(x) else bool(x)
 
 

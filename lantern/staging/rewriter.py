@@ -36,7 +36,6 @@ from lantern.staging.syntax import (
     refuse,
     setter,
     thunk,
-    true,
     undefined,
 )
 
@@ -153,11 +152,14 @@ class _Rewriter(Expressions):
                 return out + self.jumping_if(statement, rest)
             if isinstance(statement, ast.While | ast.For):
                 out += self.loop(statement)
+                rest = self.behind(statement) + rest
                 if jumps_in(statement.body, (ast.Return,)) and not self.loops:
                     out += self.after_return(statement, rest)
                     return out
                 if jumps_in(statement.body, (ast.Return,)):
                     return out + self.leave_outer(statement, rest)
+                if statement.orelse:
+                    return out + self.block(rest)
                 continue
             out += self.statement(statement)
             if isinstance(statement, (*JUMPS, ast.Raise)):
@@ -306,7 +308,8 @@ class _Rewriter(Expressions):
         """A loop: its test, its body, and the variables that they share."""
         self.count += 1
         mine = _Loop(self.count)
-        node.returned = mine.returned  # type: ignore[union-attr]  # read behind the loop
+        node.broken = mine.broken  # type: ignore[union-attr]  # read behind the loop
+        node.returned = mine.returned  # type: ignore[union-attr]  # and so is this
         jumps = jumps_in(node.body, (ast.Break, ast.Return))
         returns = jumps_in(node.body, (ast.Return,))
         lines: list[ast.stmt] = []
@@ -337,18 +340,16 @@ class _Rewriter(Expressions):
             state.append(placed(ast.Tuple(brief, ast.Load()), node))
         call = call_of(kind, [first, *more, broken, *state], node)
         lines += [*functions, *state_lines, placed(ast.Expr(call), node)]
-        if node.orelse:
-            test = (
-                call_of("not_", [name_of(mine.broken, node)], node)
-                if jumps
-                else true(node)
-            )
-            branch = placed(ast.If(test, node.orelse, []), node)
-            branch.is_ours = True
-            if jumps_in(node.orelse, JUMPS):
-                raise refuse(node, "a jump in the else of a loop")
-            lines += self.plain_if(branch)
         return lines
+
+    def behind(self, loop: ast.While | ast.For) -> list[ast.stmt]:
+        """The ``else`` of a loop that has not returned, as a branch behind it."""
+        if not jumps_in(loop.body, (ast.Break,)):
+            return list(loop.orelse)
+        test = call_of("not_", [name_of(loop.broken, loop)], loop)  # type: ignore[union-attr]  # set in loop
+        branch = placed(ast.If(test, loop.orelse, []), loop)
+        branch.is_ours = True
+        return [branch] if loop.orelse else []
 
     # Statements.
 
@@ -450,6 +451,12 @@ class _Rewriter(Expressions):
             else:
                 raise refuse(node, "del of an attribute or of several")
         return lines
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        if node.exc is not None:
+            node.exc = call_of("raised", [thunk(self.visit(node.exc))], node)
+        node.cause = None
+        return node
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         message = thunk(self.visit(node.msg) if node.msg else none(node))

@@ -34,6 +34,7 @@ class Session:
     Attributes:
         guards: what it has taken for constant.
         recursive: codes of functions that become functions of the program.
+        kept: variables that a loop gives their first value, and hands on.
         is_careful: whether operators are looked at, for there are objects with hooks.
         active: codes of the functions that are running, innermost last.
         derivatives: how many derivatives are being staged around the current call.
@@ -42,8 +43,10 @@ class Session:
         steps: how many have been.
     """
 
-    def __init__(self, lt: Any, recursive: set[CodeType], is_careful: bool) -> None:
-        self.lt = lt
+    def __init__(
+        self, lt: Any, recursive: set[CodeType], kept: set[Any], is_careful: bool
+    ) -> None:
+        self.lt, self.kept = lt, kept
         self.guards = Guards(partial(self.meet, is_outside=True))
         self.recursive = recursive
         self.is_careful = is_careful
@@ -92,6 +95,10 @@ class Session:
     def is_ours(self, f: FunctionType) -> bool:
         """Whether a function was made by rewritten code."""
         return f.__code__ in self._ours
+
+    def keeps(self, place: Any) -> bool:
+        """Whether a variable that a loop gives its first value is handed on by it."""
+        return place in self.kept
 
     def may_run(self, code: CodeType) -> bool:
         """Whether code is rewritten."""

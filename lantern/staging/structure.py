@@ -26,6 +26,9 @@ from lantern.staging.watch import is_generated
 
 __all__ = [
     "UNDEFINED",
+    "Lost",
+    "NeedsKeptError",
+    "Signal",
     "check_equal",
     "check_faithful",
     "containers_of",
@@ -34,12 +37,18 @@ __all__ = [
     "is_copied",
     "is_faithful",
     "is_number",
+    "is_undefined",
     "leaves_of",
     "note_copied",
     "renewed",
     "same",
     "unflatten",
+    "unknown_of",
 ]
+
+
+class Signal(Exception):  # noqa: N818  # none that anybody sees
+    """What ends an attempt to stage something, to begin another one."""
 
 
 class Undefined:
@@ -50,20 +59,60 @@ class Undefined:
     def __repr__(self) -> str:
         return "undefined"
 
-    def refuse(self, *others: Any) -> Any:
+    def refuse(self) -> Any:
         """Whatever is asked of it has another answer in the plain function."""
         raise StagingError(
             "if: a variable is used that is not assigned to on every way, or is "
             "another object on each. Assign it first."
         )
 
-    __bool__ = __eq__ = __ne__ = __hash__ = __str__ = __format__ = refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __iter__ = __len__ = __getitem__ = refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = refuse
-    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = refuse
+    def _asked(self, *others: Any) -> Any:
+        return self.refuse()
+
+    __bool__ = __eq__ = __ne__ = __hash__ = __str__ = __format__ = _asked
+    __lt__ = __le__ = __gt__ = __ge__ = __iter__ = __len__ = __getitem__ = _asked
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _asked
+    __truediv__ = __rtruediv__ = __pow__ = __rpow__ = _asked
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __abs__ = __call__ = _asked
 
 
 UNDEFINED = Undefined()
+
+
+class Lost(Undefined):
+    """What a variable holds behind a loop that has given it its first value.
+
+    Attributes:
+        place: the loop and the variable.
+    """
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
+
+    def refuse(self) -> Any:
+        """Somebody asks for it: the loop has to hand it on."""
+        raise NeedsKeptError(self.place)
+
+
+class NeedsKeptError(Signal):
+    """A variable that a loop has given its first value is asked for behind it."""
+
+    def __init__(self, place: Any) -> None:
+        self.place = place
+
+
+def unknown_of(*values: Any) -> Undefined:
+    """What a variable holds that has such values on the ways before."""
+    return next((x for x in values if isinstance(x, Lost)), UNDEFINED)
+
+
+def is_undefined(x: Any) -> bool:
+    """Whether a variable holds nothing that is known here."""
+    return isinstance(x, Undefined)
+
+
 _PLAIN = (bool, int, float, complex, str, bytes)
 _BOUND = MethodType, BuiltinMethodType, MethodWrapperType  # made anew at each access
 

@@ -48,12 +48,15 @@ from lantern.staging.staged import (
 )
 from lantern.staging.structure import (
     UNDEFINED,
+    Lost,
     describe,
     is_copied,
     is_number,
+    is_undefined,
     leaves_of,
     same,
     unflatten,
+    unknown_of,
 )
 from lantern.staging.syntax import RETURNED
 from lantern.staging.trees import StagedTree
@@ -70,6 +73,9 @@ FEW = 64
 Names = Sequence[str]
 Get = Callable[[], tuple[Any, ...]]
 Put = Callable[[tuple[Any, ...]], None]
+_TURNED = "_lt_turned"
+"""Whether a loop has made a turn: its state, where that gives variables a value."""
+
 _FLAG = re.compile(r"_lt_(broken|returned)\d+")
 _TRUSTED = frozenset("math operator functools lantern numpy".split())
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -105,18 +111,36 @@ class Surface:
 
     Args:
         recursive: codes of functions that become functions of the program.
+        kept: variables that a loop gives their first value, and hands on.
     """
 
     UNDEFINED = UNDEFINED
     is_careful = False
 
-    def __init__(self, recursive: set[CodeType]) -> None:
-        self.session = Session(self, recursive, self.is_careful)
+    def __init__(self, recursive: set[CodeType], kept: set[Any]) -> None:
+        self.session = Session(self, recursive, kept, self.is_careful)
         self._few = False  # a loop of few turns is tried: it may as well be unrolled
 
     def truth(self, x: Any) -> Any:
         """What a test asks of a value: more in ``operators.py``."""
-        return x
+        return self._is_true(x) if isinstance(x, StagedTree) else x
+
+    def _is_true(self, x: StagedTree) -> Any:
+        """Whether an object of the caller's is true: a row with items, an object."""
+        cls, is_some = x.likely_class(), self.not_(x.is_none())
+        if cls is tuple or cls is list:
+            return self.and_(is_some, lambda: operate("not_equal", x.size(), 0))
+        kinds = dict.fromkeys(map(type, x.node.example))
+        if not cls or not _is_always_true(cls):
+            raise StagingError("a test of an object that may be false. Say what of it.")
+
+        def ask(rest: list[Any]) -> Any:
+            if not rest:  # of a class that was not met
+                raise StoppedError
+            return IF(x.is_instance(rest[0]), lambda: True, lambda: ask(rest[1:]))
+
+        known = [k for k in kinds if _is_always_true(k)]
+        return self.and_(is_some, lambda: ask(known))
 
     def items_of(self, x: Any) -> Any:
         """What a loop goes through: more in ``operators.py``."""
@@ -172,14 +196,15 @@ class Surface:
 
     def and_(self, x: Any, y: Callable[[], Any]) -> Any:
         """``x and y``."""
-        return IF(x, y, lambda: x) if is_staged(x) else x and y()
+        return self.choose(x, y, lambda: x)
 
     def or_(self, x: Any, y: Callable[[], Any]) -> Any:
         """``x or y``."""
-        return IF(x, lambda: x, y) if is_staged(x) else x or y()
+        return self.choose(x, lambda: x, y)
 
     def not_(self, x: Any) -> Any:
         """``not x``."""
+        x = self.truth(x)
         return operate("not", Staged(truth(x))) if is_staged(x) else not x
 
     def compare(self, ops: Sequence[str], left: Any, *rest: Callable[[], Any]) -> Any:
@@ -191,8 +216,9 @@ class Surface:
         return self.and_(first, lambda: self.compare(ops[1:], right, *rest[1:]))
 
     def _compared(self, op: str, x: Any, y: Any) -> Any:
-        if x is UNDEFINED or y is UNDEFINED:
-            UNDEFINED.refuse()
+        for each in (x, y):
+            if is_undefined(each):
+                each.refuse()
         if op in COMPARISONS:
             return COMPARISONS[op](x, y)
         if op in ("Is", "IsNot"):
@@ -244,6 +270,13 @@ class Surface:
             IF(test, lambda: 0, _fail)
         elif not test:
             raise StoppedError
+
+    def raised(self, make: Callable[[], Any]) -> Any:
+        """What ``raise`` raises, if it can be told: the plain function raises it."""
+        try:
+            return make()
+        except StagingError:
+            return StoppedError
 
     # Loops.
 
@@ -331,10 +364,14 @@ class Surface:
     ) -> None:
         """A loop node; a variable is part of its state once it is defined."""
         state = dict(zip(names, get(), strict=True))
-        returned = RETURNED in state and state[RETURNED] is UNDEFINED
-        defined = [x for x in names if state[x] is not UNDEFINED]
+        returned = RETURNED in state and is_undefined(state[RETURNED])
+        defined = [x for x in names if not is_undefined(state[x])]
         found: list[Any] = []
         carried = Carriage()
+        kept = {
+            x: place for x, place in _places(get, state) if self.session.keeps(place)
+        }
+        firsts: dict[str, Any] = {}
 
         def set_all(values: dict[str, Any]) -> None:
             carried.put(values)
@@ -353,7 +390,9 @@ class Surface:
                 body()
             after = dict(zip(names, get(), strict=True))
             after |= carried.numbers()
-            if returned and after[RETURNED] is not UNDEFINED:
+            firsts.update({x: after[x] for x in kept if not is_undefined(after[x])})
+            after[_TURNED] = True
+            if returned and not is_undefined(after[RETURNED]):
                 found.append(after[RETURNED])
             other = [x for x in values if _is_other(values[x], after[x])]
             if other:
@@ -368,6 +407,7 @@ class Surface:
             except _AnotherError as error:
                 for x in error.names:  # each turn has its own: it is not handed on
                     del start[x]
+                    kept.pop(x, None)
                 continue
             except CarryError as error:
                 self.session.write(error.container, "a change in a loop")
@@ -375,10 +415,16 @@ class Surface:
                 continue
             finally:
                 carried.put(carried.start)
-            if not found or RETURNED in start:
+            new = {x: _blank(y) for x, y in firsts.items() if x in kept.keys() - start}
+            if new:
+                start |= new | {_TURNED: False}
+            if found and RETURNED not in start:
+                new[RETURNED] = start[RETURNED] = _blank(found[-1])
+            if not new:
                 break
-            start[RETURNED] = _blank(found[-1])
-        set_all(result)
+        if _TURNED in result:
+            self.claim(result[_TURNED], _pass)
+        set_all({**{x: Lost(place) for x, place in _places(get, state)}, **result})
 
     def for_(
         self,
@@ -446,7 +492,7 @@ class Surface:
         """
         before, copied = get(), current.copied.copy()
         if brief is not None and not all(
-            x is not UNDEFINED or name in brief or _FLAG.fullmatch(name)
+            not is_undefined(x) or name in brief or _FLAG.fullmatch(name)
             for name, x in zip(names, before, strict=True)
         ):
             return False
@@ -501,17 +547,13 @@ class Surface:
 
     # What ``with``, ``match`` and ``:=`` ask for.
 
-    def entered(self, context: Any, jumps: bool) -> Any:
+    def entered(self, context: Any) -> Any:
         """What ``with`` enters."""
         kind: Any = type(context)
         if kind is suppress:
             return None
         if kind is nullcontext:
             return context.enter_result
-        if jumps:
-            raise StagingError(
-                "with: a jump out of a block whose end is a function. Jump behind it."
-            )
         if type(getattr(kind, "__exit__", None)) is not FunctionType:
             raise StagingError(
                 f"with: of {kind.__name__} it is not known what it does. Enter it "
@@ -533,8 +575,8 @@ class Surface:
 
     def is_row(self, x: Any, count: int) -> Any:
         """Whether a pattern of some values may match."""
-        if x is UNDEFINED:
-            UNDEFINED.refuse()
+        if is_undefined(x):
+            x.refuse()
         if isinstance(x, StagedTree):
             none = x.is_none()
             return self.and_(self.not_(none), lambda: operate("equal", x.size(), count))
@@ -691,7 +733,7 @@ class Surface:
 
     def forgotten(self, x: Any) -> Any:
         """What a variable holds behind ``del``."""
-        return UNDEFINED.refuse() if x is UNDEFINED else UNDEFINED
+        return x.refuse() if is_undefined(x) else UNDEFINED
 
     def del_item(self, x: Any, index: Any) -> None:
         """``del x[index]``."""
@@ -747,6 +789,20 @@ _PLACES = (MemberDescriptorType, GetSetDescriptorType, type(_Pair.first))
 _IMMUTABLE = (int, float, bool, str, bytes, tuple, range, type(None))
 
 
+def _is_always_true(cls: Any) -> bool:
+    """Whether each object of a class is true."""
+    if issubclass(cls, tuple) and getattr(cls, "_fields", None):
+        return True
+    own = [class_attribute(cls, name) for name in ("__bool__", "__len__")]
+    return cls.__flags__ & HEAP_TYPE != 0 and own == [None, None]
+
+
+def _places(get: Get, state: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The variables that a loop would give their first value, and names for them."""
+    code = getattr(get, "__wrapped__", get).__code__
+    return [(x, (code, x)) for x, value in state.items() if is_undefined(value)]
+
+
 class _AnotherError(Signal):
     """Variables that are other objects after a turn, and no numbers."""
 
@@ -778,8 +834,8 @@ def _align(results: list[Any]) -> None:
     """Leave out variables that the two ways of a branch do not have in common."""
     for name in results[0]:
         x, y = (result[name] for result in results)
-        if name == RETURNED and (x is UNDEFINED) != (y is UNDEFINED):
-            found = _blank(y if x is UNDEFINED else x)
-            results[0 if x is UNDEFINED else 1][name] = found
+        if name == RETURNED and is_undefined(x) != is_undefined(y):
+            found = _blank(y if is_undefined(x) else x)
+            results[0 if is_undefined(x) else 1][name] = found
         elif not joinable(x, y):
-            results[0][name] = results[1][name] = UNDEFINED
+            results[0][name] = results[1][name] = unknown_of(x, y)

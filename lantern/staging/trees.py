@@ -4,6 +4,7 @@ What an attribute or an item of such an object is, is guessed from the example t
 program was staged with; whether the guess is right is asked when the program runs.
 """
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from functools import cache
@@ -15,7 +16,7 @@ from lantern.core.value import Value
 from lantern.errors import StagingError
 from lantern.staging.ir import Node, emit
 from lantern.staging.objects import HEAP_TYPE, is_by_identity
-from lantern.staging.staged import CLASSES, Staged
+from lantern.staging.staged import CLASSES, Staged, is_staged
 from lantern.staging.types import BOOL, FLOAT, INT, TREE, type_of
 
 __all__ = [
@@ -51,6 +52,14 @@ class StagedTree(Staged):
     def has_method(self, name: str, function: FunctionType) -> Staged:
         """Whether an attribute of it is the method that a function is."""
         return Staged(emit("is_method", (self.node,), BOOL, (name, function)))
+
+    def __eq__(self, other: Any) -> Any:
+        return _as_number(operator.eq, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _as_number(operator.ne, self, other)
+
+    __hash__ = Staged.__hash__
 
     def unboxed(self) -> Staged:
         """The float that it is."""
@@ -118,6 +127,16 @@ class StagedTree(Staged):
         if all(x is None for x in found):  # what holds it may stand there, too
             found = [*inputs[0].example, *found]
         return StagedTree(emit(op, inputs, TREE, static, example=found))
+
+
+def _as_number(compare: Callable[[Any, Any], Any], x: StagedTree, y: Any) -> Any:
+    """A comparison of what must be a number: Python would compare two places."""
+    if not is_staged(y) and type(y) not in (float, int, bool):
+        raise StagingError(
+            f"==: of an object that is known when the program runs and a "
+            f"{type(y).__name__}. Compare what is in them."
+        )
+    return compare(x.unboxed(), y)
 
 
 CLASSES["tree"] = StagedTree

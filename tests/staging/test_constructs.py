@@ -403,6 +403,70 @@ def attempts_with_jumps(x, n):
     return total + y
 
 
+def ends_before_jumps(x, n):
+    ended = total = 0.0
+    for i in range(n):
+        try:
+            if x * i > 3:
+                break
+            if x * i == 2:
+                continue
+            total += x
+        finally:
+            ended += 1
+    try:
+        return total * x
+    finally:
+        total = ended
+
+
+def jumps_in_an_else(x, n):
+    for i in range(2, n):
+        for j in range(2, i):
+            if i * j > 4 * x:
+                break
+        else:
+            x = x * 1.5
+            continue
+        if i > 6:
+            break
+    else:
+        return x
+    return x * i
+
+
+def told_in_texts(x, n):
+    if n < 0:
+        raise ValueError(f"n = {n} is negative, with x = {x:.3f}")
+    while x > 1e-3:
+        x = x * x / n
+        if x > 1e3:
+            raise OverflowError("no end: %g" % x) from None
+    return x
+
+
+def first_set_in_loops(x, n):
+    for i in range(n):
+        y = lantern.sin(x * i)
+        z = y if i > 2 else 2 * y
+    low, high = 0.0, 2.0
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        if middle * middle > x:
+            high = middle
+        else:
+            low = middle
+    return i * z + middle
+
+
+def objects_as_tests(x, tree):
+    total, rest = 0.0, tree
+    while rest:
+        total = total * x + rest.value
+        rest = rest.left
+    return total if not tree else total + (tree.right or tree).value
+
+
 class Counter:
     def __init__(self):
         self.entered = 0.0
@@ -694,6 +758,31 @@ CASES = [
         "`with` of `nullcontext`, `suppress`, classes of one's own",
         with_blocks,
         [(1.5,), (0.0,)],
+    ),
+    (
+        "`try` with `finally`, and jumps out of it",
+        ends_before_jumps,
+        [(1.5, 9), (0.5, 4), (2.0, 3), (1.0, 0)],
+    ),
+    (
+        "`else` of loops, and jumps in it",
+        jumps_in_an_else,
+        [(1.5, 9), (0.5, 4), (9.0, 9), (1.0, 0)],
+    ),
+    (
+        "`raise` with texts of numbers",
+        told_in_texts,
+        [(0.5, 2), (0.5, -2), (9.0, 1), (1.0, 0)],
+    ),
+    (
+        "variables that loops give their first value, read behind them",
+        first_set_in_loops,
+        [(1.5, 9), (0.5, 1), (3.0, 2), (1.0, 0)],
+    ),
+    (
+        "tests of the caller's objects, `x or y` of them",
+        objects_as_tests,
+        [(1.5, Tree(LEAF, LEAF, 3.0)), (0.5, LEAF), (0.5, None)],
     ),
     ("`match` on numbers", matches, [(0.0,), (2.0,), (5.0,), (-5.0,)]),
     (

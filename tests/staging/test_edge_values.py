@@ -155,3 +155,37 @@ def test_loops_whose_turns_are_as_many_as_others_have_been(mode):
     for _ in range(AGAIN + 1):
         assert jitted(1.5, 6) == backwards(1.5, 6)
     assert "with argument 1 = 6: backwards(float): compiled" in lantern.explain(jitted)
+
+
+class Plain:
+    def __init__(self, value):
+        self.value = value
+
+
+class Summed(Plain):
+    def __add__(self, other):
+        return Summed(self.value + other.value)
+
+
+@pytest.mark.parametrize("cls", [Plain, Summed])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x == y,
+        lambda x, y: (x != y, x.value),
+        lambda x, y: x in [y],
+        lambda x, y: [y, None].index(x),
+        lambda x, y: x == ROOT[0],
+        lambda x, y: ROOT[0] != x,
+    ],
+)
+def test_objects_that_equal_themselves_alone(mode, f, cls):
+    one, other = cls(1.0), cls(1.0)
+    ROOT[:] = [one]
+    for pair in ((one, one), (one, other), (other, one), (one, None)):
+        jitted = lantern.jit(f)
+        for _ in range(2):
+            assert outcome(jitted, *pair) == outcome(f, *pair)
+
+
+ROOT = []
