@@ -10,6 +10,7 @@ from typing import Any
 from lantern.staging.ir import BailOutError, Block, Function, Node, Tapes
 from lantern.staging.operations import evaluate
 from lantern.staging.trees import is_method
+from lantern.staging.types import FLOAT
 
 __all__ = ["run"]
 
@@ -29,7 +30,12 @@ def _run_block(block: Block, values: dict[Node, Any]) -> None:
             values[node] = special(node, values)
         else:
             inputs = [values[x] for x in node.inputs]
-            values[node] = evaluate(node.op, node.static, inputs)
+            found = evaluate(node.op, node.static, inputs)
+            if (
+                type(found) is complex and node.type is FLOAT
+            ):  # a power of a negative number
+                raise BailOutError
+            values[node] = found
 
 
 def _run_if(node: Node, values: dict[Node, Any]) -> list[Any]:

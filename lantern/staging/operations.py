@@ -93,7 +93,7 @@ _EXACT = frozenset(
     "add subtract multiply negative positive abs floor_divide remainder pow".split()
 )
 # What is something else for an int than for the float that it is.
-_OTHER_FOR_INTS = frozenset("pow where select maximum minimum sign relu clip".split())
+_OTHER_FOR_INTS = frozenset("pow select sign relu".split())
 # Numbers inside most domains, to see of what type a function's result is.
 _SAMPLES = {FLOAT: (0.7, 1.7), INT: (2, 1), BOOL: (True, True)}
 
@@ -178,6 +178,10 @@ def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
         simpler = _simpler(op, inputs)
         if simpler is not None:
             return simpler
+    if op in _CHOOSING and numbers:
+        chosen = inputs[op == "where" :]
+        if loose or len({node.type for node in chosen}) > 1:
+            return _one_of(op, inputs[: -len(chosen)], chosen)
     example = None
     if numbers:
         if op in _BY_TYPES and static == ():
@@ -194,6 +198,31 @@ def apply(op: str, inputs: tuple[Node, ...], static: Any = ()) -> Any:
         type_ = known
     node = emit(op, inputs, type_, static, example=example)
     return _perhaps_whole(op, inputs, node) if loose else node
+
+
+_CHOOSING = frozenset({"where", "maximum", "minimum", "clip"})
+
+
+def _one_of(op: str, test: tuple[Node, ...], nodes: tuple[Node, ...]) -> Node:
+    """One of numbers of several types: a float that may be an int of Python's."""
+    types = [node.type for node in nodes]
+    is_seen = current.blocks[-1].keeps  # on the way back nobody asks for its type
+    if BOOL in types and is_seen:
+        raise StagingError(f"{op}: of a bool and another number. Give them one type.")
+    floats = [x if x.type is FLOAT else apply("loosened", (x,)) for x in nodes]
+    node = emit(op, (*test, *floats), FLOAT)
+    if is_seen:
+        node.loose = True
+        flags = [_whether_int(x) for x in nodes]
+        if test and None not in flags:
+            is_true = apply("not_equal", (*test, constant(0, INT)))
+            node.flag = apply("where", (is_true, *flags))
+    return node
+
+
+def _whether_int(x: Node) -> Node | None:
+    """What says whether a number is an int of Python's, if anything does."""
+    return x.flag if x.loose else constant(x.type is INT, BOOL)
 
 
 _PLAINEST = frozenset({"add", "subtract", "multiply"})

@@ -441,7 +441,7 @@ def told_in_texts(x, n):
     while x > 1e-3:
         x = x * x / n
         if x > 1e3:
-            raise OverflowError("no end: %g" % x) from None
+            raise OverflowError(f"no end: {x!r}") from None
     return x
 
 

@@ -189,3 +189,42 @@ def test_objects_that_equal_themselves_alone(mode, f, cls):
 
 
 ROOT = []
+
+
+def power_of_itself(x):
+    return x**x
+
+
+def zero_or_square(x):
+    return lantern.where(x > 0, x * x, 0)
+
+
+def one_or_size(x):
+    return lantern.log(lantern.where(x == 0, 1, abs(x))) * x
+
+
+def least(x):
+    return lantern.minimum(x, 1) * lantern.maximum(-1, x)
+
+
+def clipped(x):
+    return lantern.clip(x, 0, 1.0) * x
+
+
+CHOOSING = [power_of_itself, zero_or_square, one_or_size, least, clipped]
+
+
+@pytest.mark.parametrize("f", CHOOSING, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("x", [0.3, 1.7, 1.0, -2.0])
+def test_choices_between_an_int_and_a_float(mode, f, x):
+    """An int among the operands says nothing of the result's type or derivative."""
+    jitted = lantern.jit(f)
+    assert outcome(jitted, x) == outcome(f, x)
+    slope, second = lantern.grad(f), lantern.grad(lantern.grad(f))
+    if f is power_of_itself and x < 0:
+        assert outcome(lantern.jit(slope), x)[0] is outcome(slope, x)[0]
+        return
+    for found in (lantern.grad(jitted), lantern.jit(slope)):
+        assert found(x) == pytest.approx(slope(x), rel=1e-12)
+    for found in (lantern.grad(lantern.grad(jitted)), lantern.jit(second)):
+        assert found(x) == pytest.approx(second(x), rel=1e-12)
