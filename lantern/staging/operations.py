@@ -213,8 +213,8 @@ def _one_of(op: str, test: tuple[Node, ...], nodes: tuple[Node, ...]) -> Node:
     node = emit(op, (*test, *floats), FLOAT)
     if is_seen:
         node.loose = True
-        flags = [_whether_int(x) for x in nodes]
-        if test and None not in flags:
+        flags = [x for x in map(_whether_int, nodes) if x is not None]
+        if test and len(flags) == len(nodes):
             is_true = apply("not_equal", (*test, constant(0, INT)))
             node.flag = apply("where", (is_true, *flags))
     return node

@@ -96,10 +96,6 @@ class Session:
         """Whether a function was made by rewritten code."""
         return f.__code__ in self._ours
 
-    def keeps(self, place: Any) -> bool:
-        """Whether a variable that a loop gives its first value is handed on by it."""
-        return place in self.kept
-
     def may_run(self, code: CodeType) -> bool:
         """Whether code is rewritten."""
         return code in self._running or code in self._ours

@@ -364,14 +364,8 @@ class Surface:
     ) -> None:
         """A loop node; a variable is part of its state once it is defined."""
         state = dict(zip(names, get(), strict=True))
-        returned = RETURNED in state and is_undefined(state[RETURNED])
-        defined = [x for x in names if not is_undefined(state[x])]
-        found: list[Any] = []
         carried = Carriage()
-        kept = {
-            x: place for x, place in _places(get, state) if self.session.keeps(place)
-        }
-        firsts: dict[str, Any] = {}
+        firsts = _Firsts(self.session, get, state)
 
         def set_all(values: dict[str, Any]) -> None:
             carried.put(values)
@@ -390,24 +384,17 @@ class Surface:
                 body()
             after = dict(zip(names, get(), strict=True))
             after |= carried.numbers()
-            firsts.update({x: after[x] for x in kept if not is_undefined(after[x])})
-            after[_TURNED] = True
-            if returned and not is_undefined(after[RETURNED]):
-                found.append(after[RETURNED])
-            other = [x for x in values if _is_other(values[x], after[x])]
-            if other:
-                raise _AnotherError(other)
-            return {x: after[x] for x in values}
+            firsts.note(after)
+            return _handed_on(values, after)
 
-        start = {x: state[x] for x in defined}
+        start = {x: y for x, y in state.items() if not is_undefined(y)}
         while True:
-            found.clear()
             try:
                 result = staged_loop(start, condition, turn, is_settled)
             except _AnotherError as error:
                 for x in error.names:  # each turn has its own: it is not handed on
                     del start[x]
-                    kept.pop(x, None)
+                    firsts.kept.discard(x)
                 continue
             except CarryError as error:
                 self.session.write(error.container, "a change in a loop")
@@ -415,16 +402,13 @@ class Surface:
                 continue
             finally:
                 carried.put(carried.start)
-            new = {x: _blank(y) for x, y in firsts.items() if x in kept.keys() - start}
-            if new:
-                start |= new | {_TURNED: False}
-            if found and RETURNED not in start:
-                new[RETURNED] = start[RETURNED] = _blank(found[-1])
-            if not new:
+            more = firsts.missing(start)
+            if not more:
                 break
+            start |= more
         if _TURNED in result:
             self.claim(result[_TURNED], _pass)
-        set_all({**{x: Lost(place) for x, place in _places(get, state)}, **result})
+        set_all({**firsts.lost, **result})
 
     def for_(
         self,
@@ -797,10 +781,36 @@ def _is_always_true(cls: Any) -> bool:
     return cls.__flags__ & HEAP_TYPE != 0 and own == [None, None]
 
 
-def _places(get: Get, state: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The variables that a loop would give their first value, and names for them."""
-    code = getattr(get, "__wrapped__", get).__code__
-    return [(x, (code, x)) for x, value in state.items() if is_undefined(value)]
+class _Firsts:
+    """The variables that a loop gives their first value.
+
+    Those that somebody asks for behind the loop are part of its state: nothing is in
+    them before its first turn, and the program is left if there is none. What the loop
+    returns is one, too; it is asked for where there is something in it.
+
+    Attributes:
+        kept: those that are.
+        lost: what stands behind the loop in all others.
+    """
+
+    def __init__(self, session: Session, get: Get, state: dict[str, Any]) -> None:
+        code = getattr(get, "__wrapped__", get).__code__
+        names = [x for x, value in state.items() if is_undefined(value)]
+        self.lost = {x: Lost((code, x)) for x in names}
+        self.kept = {x for x in names if x == RETURNED or (code, x) in session.kept}
+        self._found: dict[str, Any] = {}
+
+    def note(self, after: dict[str, Any]) -> None:
+        """Note what there is after a turn."""
+        found = {x: after[x] for x in self.kept}
+        self._found |= {x: y for x, y in found.items() if not is_undefined(y)}
+        after[_TURNED] = True
+
+    def missing(self, start: dict[str, Any]) -> dict[str, Any]:
+        """What is to be added to the state."""
+        found = {x: y for x, y in self._found.items() if x in self.kept - start.keys()}
+        more = {x: _blank(y) for x, y in found.items()}
+        return more | {_TURNED: False} if more.keys() - {RETURNED} else more
 
 
 class _AnotherError(Signal):
@@ -808,6 +818,14 @@ class _AnotherError(Signal):
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
+
+
+def _handed_on(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What a turn hands to the next one."""
+    other = [x for x in before if _is_other(before[x], after[x])]
+    if other:
+        raise _AnotherError(other)
+    return {x: after[x] for x in before}
 
 
 def _is_other(before: Any, after: Any) -> bool:
