@@ -5,6 +5,7 @@ arguments alone is called now. All else is refused, for it might do something, o
 something else another time.
 """
 
+import dataclasses
 import functools
 import math
 import operator
@@ -36,7 +37,7 @@ from lantern.staging.staged import Staged, is_staged, operate, perform, staged
 from lantern.staging.structure import is_faithful, is_undefined
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import FLOAT, INT
-from lantern.staging.watch import is_generated, is_lanterns
+from lantern.staging.watch import is_generated, is_lanterns, is_trusted
 
 __all__ = ["COMPILED", "NeedsFunctionError", "call"]
 
@@ -44,7 +45,7 @@ _COMBINATORS = {control.IF, loops.WHILE, loops.LOOP, functions.FUN, functions.TR
 _MATH = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh degrees erf "
     "erfc exp exp2 expm1 fabs floor fmod gamma hypot isfinite isinf isnan ldexp lgamma "
-    "log log10 log1p log2 pow radians sin sinh sqrt tan tanh trunc".split()
+    "log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh trunc".split()
 )
 _PURE_LANTERN = frozenset("abs clip imag real sign where conj".split())
 _READ: dict[Any, frozenset[str]] = {
@@ -136,6 +137,10 @@ def _call_function(
         return staged_derivative(session, derivative, args, call)
     if f in DERIVATIVES and not kwargs:
         return DERIVATIVES[f](session, call, *args)
+    if f is dataclasses.replace and args and not args[1:]:
+        return _replaced(session, args[0], kwargs)
+    if f.__name__ == "_replace" and is_trusted(f.__code__) and len(args) == 1:
+        return _replaced(session, args[0], kwargs)
     if owner == "lantern" and is_lanterns(f.__code__) and not session.is_ours(f):
         return _call_lantern(session, f, args, kwargs)
     if owner == "numpy":
@@ -164,6 +169,24 @@ def follow(
     if times and (dynamic or times >= MOST_DEPTH) and not kwargs:
         raise NeedsFunctionError(code)
     return _run(session, f, *args, **kwargs)
+
+
+def _replaced(session: Session, x: Any, changes: dict[str, Any]) -> Any:
+    """A data class's object, or a named tuple, with some other fields."""
+    cls: Any = type(x)
+    if isinstance(x, StagedTree):
+        cls = x.likely_class()
+        session.lt.claim(x.is_instance(cls), None)
+    if issubclass(cls, tuple):
+        names = cls._fields
+    elif is_dataclass(cls) and all(f.init for f in fields(cls)):
+        names = tuple(f.name for f in fields(cls))
+    else:
+        raise _refused(cls, "it has fields that are not given")
+    if not changes.keys() <= {*names}:
+        raise StoppedError
+    old = {n: session.lt.attribute(x, n) for n in names if n not in changes}
+    return call(session, cls, (), {n: {**old, **changes}[n] for n in names})
 
 
 def _is_value(x: Any) -> bool:

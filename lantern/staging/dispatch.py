@@ -156,7 +156,10 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result: by a program, or by the plain function."""
         if kwargs:
-            return self.f(*args, **kwargs)
+            placed = _placed(self.f, args, kwargs)
+            if placed is None:
+                return self.f(*args, **kwargs)
+            return (self.builtin.function if self.builtin else self)(*placed)
         try:
             signature = self.signature_of(args)
         except Exception:  # an object without one of its fields
@@ -377,6 +380,22 @@ class Compiled:
             address = None if native is None else native.entry
             self.builtin.use(address)
             self.direct = None if address is None else made
+
+
+def _placed(
+    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...] | None:
+    """Arguments as a call has them that gives none by name; None if none can."""
+    if type(f) is not FunctionType:
+        return None
+    code, defaults = f.__code__, f.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    if not kwargs.keys() <= {*names[max(len(args), code.co_posonlyargcount) :]}:
+        return None
+    known = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    known |= kwargs
+    rest = names[len(args) : 1 + max(map(names.index, kwargs))]
+    return (*args, *(known[x] for x in rest)) if known.keys() >= {*rest} else None
 
 
 def _note(name: str, native: Native) -> None:

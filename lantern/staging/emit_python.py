@@ -60,6 +60,7 @@ _FORMS: dict[str, str] = {
     "to_float": "float({0})",
     "to_int": "int({0})",
     "round_to_int": "round({0})",
+    "round_to": "round({0}, {1})",
     "whole": "{0} + 0.0 if {1} else {0}",
 }
 

@@ -23,9 +23,11 @@ class Expressions(ast.NodeTransformer):
 
     Attributes:
         is_careful: whether all operators go through ``lt``, and what loops go through.
+        first: the function's first parameter, if it has one.
     """
 
     is_careful = False
+    first: str | None = None
     _ways: ClassVar[dict[type[ast.AST], Any]] = {}
 
     def visit(self, node: ast.AST) -> Any:
@@ -148,12 +150,24 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         """A read of an attribute."""
+        if _is_super(node.value):
+            return self.of_parent(node, node.value)
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
             raise refuse(node, "an assignment to an attribute here")
         return call_of(
             "attribute", [node.value, placed(ast.Constant(node.attr), node)], node
         )
+
+    def of_parent(self, node: ast.Attribute, call: Any) -> Any:
+        """``super().name``."""
+        args = [self.visit(x) for x in call.args]
+        if not args and self.first is not None:
+            args = [name_of("__class__", node), name_of(self.first, node)]
+        if len(args) != 2 or call.keywords:
+            raise refuse(node, "super without an object")
+        name = placed(ast.Constant(node.attr), node)
+        return call_of("of_parent", [call.func, *args, name], node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
         """``name := value``, by a function that sets the variable."""
@@ -164,6 +178,8 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         """A call."""
+        if _is_super(node):
+            raise refuse(node, "super without a name behind it")
         if is_lt(node.func):
             node.args = [self.visit(x) for x in node.args]
             return node
@@ -180,6 +196,13 @@ class Expressions(ast.NodeTransformer):
 
     visit_List = visit_Dict = visit_Set = _made  # noqa: N815  # as ast names them
     visit_ListComp = visit_DictComp = visit_SetComp = _made  # noqa: N815
+
+
+def _is_super(node: ast.AST) -> bool:
+    """Whether an expression is a call of ``super``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return False
+    return node.func.id == "super"
 
 
 def _makes_list(node: ast.AST) -> bool:

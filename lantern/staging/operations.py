@@ -80,6 +80,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "to_float": float,
     "to_int": int,
     "round_to_int": round,
+    "round_to": round,
 }
 _PREDICATES = frozenset(
     "less less_equal greater greater_equal equal not_equal not is_none".split()

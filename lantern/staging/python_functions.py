@@ -347,11 +347,15 @@ def _text(f: Any) -> Any:
 
 
 def _round(session: Session, x: Any, digits: Any = None) -> Any:
-    if not is_staged(x):
+    if not is_staged(x) and not is_staged(digits):
         return round(x, digits)
-    if digits is not None or x.node.type is not FLOAT:
-        raise StagingError("round: to digits it is not staged. Round afterwards.")
-    return operate("round_to_int", x)
+    if isinstance(x, StagedTree):
+        x = x.unboxed()
+    if _kind(x) is not float or (digits is not None and _kind(digits) is not int):
+        raise StagingError("round: of an int, or to digits that are none.")
+    if digits is None:
+        return operate("round_to_int", x)
+    return operate("round_to", x, digits)
 
 
 def _reduce(session: Session, f: Any, xs: Any, *start: Any) -> Any:

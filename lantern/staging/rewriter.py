@@ -85,6 +85,7 @@ def new_function(
         own = [x for x in own if x not in others]
     taken = {x.arg for x in parameters}
     rewriter = _Rewriter(is_careful, not is_plain, [*others, *shared])
+    rewriter.first = next((x.arg for x in parameters), None)
     lines = [setter(x, at) for x in named] + rewriter.block(body)
     mine = [x for x in shared if x in own or x in taken]
     lines = _said("rebinds", others, at) + _said("shares", mine, at) + lines

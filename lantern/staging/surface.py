@@ -35,6 +35,7 @@ from lantern.staging.control import (
 )
 from lantern.staging.ir import Block, building, current
 from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
+from lantern.staging.native.questions import MISSING
 from lantern.staging.objects import HEAP_TYPE, class_attribute
 from lantern.staging.python_functions import Items, Once, StagedRange
 from lantern.staging.session import Session
@@ -658,6 +659,26 @@ class Surface:
             return x.field(name)
         self.claim(x.has_method(name, found), lambda: None)
         return MethodType(found, x)
+
+    def of_parent(self, find: Any, cls: Any, x: Any, name: str) -> Any:
+        """``super().name``: what the classes behind one have for an object."""
+        kind = x.likely_class() if isinstance(x, StagedTree) else type(x)
+        if find is not super or cls not in kind.__mro__:
+            raise StagingError(
+                f"super: of a {kind.__name__} it is not known what it is."
+            )
+        if isinstance(x, StagedTree):
+            self.claim(x.is_instance(kind), _pass)
+        for base in kind.__mro__[kind.__mro__.index(cls) + 1 :]:
+            found = base.__dict__.get(name)
+            self.session.guards.attribute(base, name, getattr(base, name, MISSING))
+            if found is not None:
+                break
+        if type(found) is FunctionType:
+            return MethodType(found, x)
+        if type(found) is property:
+            return self.call(found.fget, x)
+        raise StagingError(f"super: {name} is no function and no property there.")
 
     def _guard_class(self, x: Any, name: str, found: Any) -> None:
         """Guard what a class has for all its objects."""

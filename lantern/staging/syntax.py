@@ -69,7 +69,7 @@ def check_name(node: ast.Name | ast.arg | ast.Attribute) -> None:
     )
     if name.startswith("__") and not name.endswith("__"):
         raise refuse(node, f"the private name {name}")
-    if name == "__class__" or (name == "super" and isinstance(node, ast.Name)):
+    if name == "__class__":
         raise refuse(node, name)
 
 

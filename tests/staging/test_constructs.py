@@ -352,6 +352,42 @@ def mathematics(x):
     return math.exp(-abs(x)) + math.atan2(x, 2.0) + round(x) + int(x)
 
 
+def further_mathematics(x, n):
+    return math.gamma(x) + math.lgamma(x) + math.hypot(x, n) + round(x, n) + round(x, 1)
+
+
+class Spring:
+    def __init__(self, stiffness):
+        self.stiffness = stiffness
+
+    def force(self, x):
+        return -self.stiffness * x
+
+    @property
+    def period(self):
+        return 1 / self.stiffness
+
+
+class Damped(Spring):
+    def __init__(self, stiffness, damping):
+        super().__init__(stiffness)
+        self.damping = damping
+
+    def force(self, x):
+        return super().force(x) - self.damping * x * super().period
+
+
+def parents(x, spring):
+    return Damped(x, 0.5).force(2.0) + spring.force(x)
+
+
+def other_fields(x, model):
+    point = Point(x, 1.0)._replace(y=x * x)
+    for _ in range(3):
+        model = dataclasses.replace(model, bias=model.bias * x)
+    return model(point.y)
+
+
 def derivatives(x):
     slope = lantern.grad(lambda y: y * y * x)(x)
     value, moved = lantern.jvp(lantern.sin, (x,), (slope,))
@@ -746,6 +782,21 @@ CASES = [
     ("integers, without bounds", integers, [(27,), (2**70,)]),
     ("`assert`, `raise`", assertions, [(1.5,), (200.0,), (-200.0,)]),
     ("functions of `math`, `int`, `float`, `round`", mathematics, [(1.5,), (-0.5,)]),
+    (
+        "`math.gamma`, `lgamma`, `hypot`, `round(x, n)`, by calls of Python's",
+        further_mathematics,
+        [(1.2345, 2), (2.675, 2), (-1.0, 0), (-0.04, -1), (200.0, 1), (math.inf, 1)],
+    ),
+    (
+        "`super`",
+        parents,
+        [(1.5, Damped(2.0, 3.0)), (0.0, Spring(1.0))],
+    ),
+    (
+        "`dataclasses.replace`, `_replace` of named tuples",
+        other_fields,
+        [(1.5, Model(2.0, 0.5))],
+    ),
     ("`grad`, `jvp`, `vjp`, `hvp` inside", derivatives, [(1.5,)]),
     ("a number that is an int on one way", int_or_float, [(1.5,), (-1.5,)]),
     ("`try`: the way without an exception", attempts, [(2.0,), (0.0,)]),

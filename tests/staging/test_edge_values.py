@@ -232,3 +232,62 @@ def test_choices_between_an_int_and_a_float(mode, f, x):
         assert found(x) == pytest.approx(slope(x), rel=1e-12)
     for found in (lantern.grad(lantern.grad(jitted)), lantern.jit(second)):
         assert found(x) == pytest.approx(second(x), rel=1e-12)
+
+
+def named(x, n=2, m=1.0, *, k=1.0):
+    return x**n * k + m
+
+
+def partly_named(a, /, b, rows=()):
+    return a * b - len(rows)
+
+
+CALLS = [
+    ((2.0,), {"n": 3}),
+    ((2.0,), {"m": 5.0}),
+    ((), {"m": 5.0, "x": 2.0}),
+    ((2.0, 3), {"n": 3}),
+    ((2.0,), {"k": 3.0}),
+    ((2.0,), {"b": 4.0}),
+    ((), {"a": 1.0, "b": 2.0}),
+    ((2.0,), {"rows": [1.0], "b": 1.0}),
+    ((2.0,), {"rows": [1.0]}),
+    ((), {"other": 2.0}),
+]
+
+
+@pytest.mark.parametrize("f", [named, partly_named])
+@pytest.mark.parametrize(("args", "kwargs"), CALLS)
+def test_arguments_by_name(mode, f, args, kwargs):
+    jitted = lantern.jit(f)
+    for _ in range(2):
+        found, right = (outcome(lambda f=g: f(*args, **kwargs)) for g in (jitted, f))
+        assert found == right
+
+
+def test_calls_by_name_are_compiled():
+    jitted = lantern.jit(named)
+    assert jitted(2.0, m=5.0) == jitted(m=5.0, x=2.0, n=2) == 9.0
+    assert lantern.explain(jitted) == "named(float, int, float): compiled"
+
+
+def test_a_parents_function_that_is_replaced(mode):
+    class Root:
+        def value(self, x):
+            return x
+
+    class Middle(Root):
+        pass
+
+    class Leaf(Middle):
+        def value(self, x):
+            return 2 * super().value(x)
+
+    jitted, leaf = lantern.jit(lambda leaf, x: leaf.value(x)), Leaf()
+    assert jitted(leaf, 1.5) == 3.0
+    Root.value = lambda self, x: -x
+    assert jitted(leaf, 1.5) == -3.0
+    Middle.value = lambda self, x: 5 * x
+    assert jitted(leaf, 1.5) == 15.0
+    del Middle.value
+    assert jitted(leaf, 1.5) == -3.0

@@ -120,6 +120,25 @@ no:
   call void @Py_DecRef(ptr %a)
   ret ptr %r
 }""",
+    "asked": """declare double @PyFloat_AsDouble(ptr)
+define internal double @asked(ptr %f, ptr %x, ptr %y, i64 %n) #0 {
+  %row = alloca [2 x ptr]
+  %second = getelementptr i8, ptr %row, i64 8
+  store ptr %x, ptr %row
+  store ptr %y, ptr %second
+  %z = call ptr @PyObject_Vectorcall(ptr %f, ptr %row, i64 %n, ptr null)
+  call void @Py_DecRef(ptr %x)
+  call void @Py_DecRef(ptr %y)
+  %none = icmp eq ptr %z, null
+  br i1 %none, label %raised, label %value
+raised:
+  call void @PyErr_Clear()
+  ret double 0x7FF8000000000000
+value:
+  %r = call double @PyFloat_AsDouble(ptr %z)
+  call void @Py_DecRef(ptr %z)
+  ret double %r
+}""",
     "as_int": """declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 define internal i64 @as_int(ptr %x) #0 {
   %o = alloca i32

@@ -42,7 +42,7 @@ _SYMBOLS = (
     "PyTuple_New PyList_New Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_GetAttr "
     "PyErr_Clear PyErr_CheckSignals PyErr_Occurred PyErr_ExceptionMatches "
     "PyExc_AttributeError PyMethod_Type PyType_GenericAlloc PyDict_GetItem "
-    "PyList_GetItem"
+    "PyList_GetItem PyFloat_AsDouble"
 ).split()
 
 

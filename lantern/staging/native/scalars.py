@@ -12,6 +12,7 @@ from lantern.errors import StagingError
 from lantern.staging.ir import Node
 from lantern.staging.native.tables import (
     ARITHMETIC,
+    ASKED,
     BITS,
     FLOAT_TESTS,
     HALF,
@@ -81,6 +82,8 @@ class Scalars:
             return self._where(values, types, node.type)
         if op == "whole":
             return self._whole(node, *values)
+        if op in ASKED and len(values) <= 2:
+            return self._asked(node, values, types)
         if node.type is INT:
             whole = [self.to_i64(v, t) for v, t in zip(values, types, strict=True)]
             return self._on_ints(node, whole)
@@ -92,6 +95,21 @@ class Scalars:
         if node.type is BOOL and op.startswith("math.is"):
             return self._test(op, self.as_float(values[0], types[0]))
         raise unsupported(node)
+
+    def _asked(self, node: Node, values: list[str], types: list[Type]) -> str:
+        """What a function of Python's gives for one or two numbers."""
+        let, boxes = self.text.let, []
+        if node.type is not FLOAT or BOOL in types:
+            raise unsupported(node)
+        for value, known in zip(values, types, strict=True):
+            if known is FLOAT:
+                boxes.append(let(f"call ptr @PyFloat_FromDouble(double {value})"))
+            else:
+                boxes.append(let(f"call ptr @PyLong_FromLongLong(i64 {value})"))
+        x, y = [*boxes, "null"][:2]
+        f = self.text.object(ASKED[node.op])
+        args = f"ptr {f}, ptr {x}, ptr {y}, i64 {len(boxes)}"
+        return self.finite(let(f"call double @asked({args})"))
 
     # Conversions.
 

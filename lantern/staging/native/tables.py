@@ -1,7 +1,10 @@
 """Names: Python's operations on numbers, and what LLVM and the C library call them."""
 
+from math import gamma, hypot, ldexp, lgamma, remainder
+
 __all__ = [
     "ARITHMETIC",
+    "ASKED",
     "BITS",
     "FLOAT_TESTS",
     "HALF",
@@ -22,6 +25,12 @@ LIBM = (
     "log2 log10 cbrt exp2 erf erfc"
 ).split()
 LIBM2 = ["pow", "atan2", "fmod"]
+ASKED = {
+    **{f"math.{f.__name__}": f for f in (gamma, lgamma, hypot, ldexp, remainder)},
+    "round_to": round,
+}
+"""Functions that Python has of its own, to the last bit: they are called."""
+
 INTRINSICS = "sqrt fabs floor ceil trunc roundeven".split()
 ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul"}
 OVERFLOW = {"add": "add", "subtract": "sub", "multiply": "mul"}
