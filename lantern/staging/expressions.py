@@ -180,6 +180,8 @@ class Expressions(ast.NodeTransformer):
         """A call."""
         if _is_super(node):
             raise refuse(node, "super without a name behind it")
+        if _has_condition(node):
+            return self.filtered(node, node.args[0])
         if is_lt(node.func):
             node.args = [self.visit(x) for x in node.args]
             return node
@@ -187,6 +189,18 @@ class Expressions(ast.NodeTransformer):
         node.args.insert(0, node.func)
         node.func = lt("call", node)
         return node
+
+    def filtered(self, node: ast.Call, items: Any) -> Any:
+        """``sum(x for ... if test)``: items as tests, and what makes them."""
+        tests, items.generators[-1].ifs = items.generators[-1].ifs, []
+        test = tests[0]
+        if tests[1:]:
+            test = placed(ast.BoolOp(ast.And(), tests), node)
+        parts = [self.visit(test), thunk(self.visit(items.elt))]
+        pair = placed(ast.Tuple(parts, ast.Load()), node)
+        generators = [self.visit(x) for x in items.generators]
+        pairs = placed(ast.GeneratorExp(pair, generators), node)
+        return call_of("filtered", [node.func, pairs], node)
 
     def _made(self, node: ast.expr) -> Any:
         self.generic_visit(node)
@@ -203,6 +217,17 @@ def _is_super(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return False
     return node.func.id == "super"
+
+
+def _has_condition(node: ast.Call) -> bool:
+    """Whether a function adds up, or asks, what a condition holds for."""
+    if not isinstance(node.func, ast.Name) or node.func.id not in ("sum", "any", "all"):
+        return False
+    if len(node.args) != 1 or node.keywords:
+        return False
+    items: Any = node.args[0]
+    is_written = isinstance(items, ast.GeneratorExp | ast.ListComp)
+    return is_written and bool(items.generators[-1].ifs)
 
 
 def _makes_list(node: ast.AST) -> bool:

@@ -15,7 +15,7 @@ from lantern.staging.staged import NeedsPlainError, Staged, is_staged, operate
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, FLOAT, INT
 
-__all__ = ["TABLE", "Items", "Once", "StagedRange", "ordered"]
+__all__ = ["COMPENSATES", "TABLE", "Items", "Once", "StagedRange", "ordered"]
 
 
 def _range(session: Session, *args: Any) -> Any:
@@ -96,7 +96,7 @@ def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
         return sum(xs, start)
     each, total = iter(xs), start
     # What a derivative tracks is no float: Python adds it up as it is.
-    if _COMPENSATES and not session.derivatives and _kind(total) in (int, float):
+    if COMPENSATES and not session.derivatives and _kind(total) in (int, float):
         if _kind(total) is int:
             for x in each:
                 total = total + x
@@ -109,7 +109,7 @@ def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
     return total
 
 
-_COMPENSATES = sum([1e100, 1.0, -1e100]) == 1.0
+COMPENSATES = sum([1e100, 1.0, -1e100]) == 1.0
 """Whether this Python adds up floats with what rounding has lost (from 3.12 on)."""
 
 _COMPENSATES_INTS = sum([1e16, 1, -1e16]) == 1.0

@@ -7,7 +7,7 @@ construct share come as two functions, which read them all and set them all.
 import operator
 import re
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import is_dataclass
 from functools import partial
@@ -37,7 +37,7 @@ from lantern.staging.ir import Block, building, current
 from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
 from lantern.staging.native.questions import MISSING
 from lantern.staging.objects import HEAP_TYPE, class_attribute
-from lantern.staging.python_functions import Items, Once, StagedRange
+from lantern.staging.python_functions import COMPENSATES, Items, Once, StagedRange
 from lantern.staging.session import Session
 from lantern.staging.staged import (
     NeedsPlainError,
@@ -717,6 +717,27 @@ class Surface:
         """A generator that the program writes down."""
         return Once(x)
 
+    def filtered(self, f: Any, pairs: Iterator[tuple[Any, Callable[[], Any]]]) -> Any:
+        """``f(x for ... if test)``, of tests and functions that make the items."""
+        if f is sum and (self.session.derivatives or not COMPENSATES):
+            total: Any = 0
+            for test, make in pairs:
+                plus = partial(self._plus, total, make)
+                total = self.choose(test, plus, partial(_itself, total))
+            return total
+        if f in (any, all):
+            other = partial(_itself, f is all)
+            items = (
+                self.choose(test, lambda make=make: self._told(make()), other)
+                for test, make in pairs
+            )
+        else:
+            items = (make() for test, make in pairs if self.truth(test))
+        return self.call(f, self.once(items))
+
+    def _plus(self, total: Any, make: Callable[[], Any]) -> Any:
+        return self.binary("Add", total, make())
+
     def set_item(self, value: Any, x: Any, index: Any) -> None:
         """``x[index] = value``, which is computed before x and the index are."""
         if is_staged(index):
@@ -780,6 +801,11 @@ class Surface:
 
 def _pass() -> None:
     """A way on which nothing is done."""
+
+
+def _itself(x: Any) -> Any:
+    """What is there already."""
+    return x
 
 
 def _fail() -> int:

@@ -149,6 +149,17 @@ def comprehensions(x):
     return sum(squares) + max(squares) + {"k": x}["k"]
 
 
+def sums_of_some(x, row):
+    total = sum(v * x for v in row if v > 0 if v * x < 9)
+    count = sum([1 for v in row if v > x])
+    return (
+        total
+        + count
+        + any(1 / v > x for v in row if v) * x
+        + all(v < 9 for i, v in enumerate(row) if i > x)
+    )
+
+
 def greatest_by(x):
     rows = [(x, 1), (x * x, 2), (-3.0, 3)]
     longest, place = max(rows, key=lambda row: abs(row[0]))
@@ -719,6 +730,11 @@ CASES = [
         [(1.5, [0.1 * i for i in range(300)])],
     ),
     ("comprehensions, `sum`, `max`, `len`", comprehensions, [(1.5,)]),
+    (
+        "`sum`, `any` and `all` of items for which a test holds",
+        sums_of_some,
+        [(1.5, [1.0, -2.0, 7.0]), (0.5, (0.0, 2.0)), (0.5, []), (math.nan, [1.0])],
+    ),
     (
         "`max` and `min` by a key, or with a default",
         greatest_by,
