@@ -30,6 +30,7 @@ from lantern.staging.fixed import Fixed
 from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.ir import current
+from lantern.staging.objects import HEAP_TYPE
 from lantern.staging.python_functions import TABLE, ordered
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
@@ -39,7 +40,7 @@ from lantern.staging.trees import StagedTree
 from lantern.staging.types import FLOAT, INT
 from lantern.staging.watch import is_generated, is_lanterns, is_trusted
 
-__all__ = ["COMPILED", "NeedsFunctionError", "call"]
+__all__ = ["COMPILED", "Methods", "NeedsFunctionError", "call"]
 
 _COMBINATORS = {control.IF, loops.WHILE, loops.LOOP, functions.FUN, functions.TREE}
 _MATH = frozenset(
@@ -83,6 +84,33 @@ class NeedsFunctionError(Signal):
         self.code = code
 
 
+class Methods:
+    """A method of an object that is walked: those of the classes that were met.
+
+    Args:
+        x: the object.
+        name: the method's.
+        functions: each class's.
+    """
+
+    __slots__ = ("functions", "name", "x")
+
+    def __init__(self, x: StagedTree, name: str, functions: list[FunctionType]) -> None:
+        self.x, self.name, self.functions = x, name, functions
+
+    def staged(self, session: Session, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """A call: of the one that the object has."""
+        if not self.functions:
+            raise StoppedError
+        first, *rest = self.functions
+        others = Methods(self.x, self.name, rest)
+        return control.IF(
+            self.x.has_method(self.name, first),
+            lambda: call(session, first, (self.x, *args), kwargs),
+            lambda: others.staged(session, args, kwargs),
+        )
+
+
 def call(
     session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
@@ -109,6 +137,8 @@ def call(
         return session.made(found) if f.__name__ in _NEW else found
     if isinstance(f, type):
         return _construct(session, f, args, kwargs)
+    if isinstance(f, Methods):
+        return f.staged(session, args, kwargs)
     if isinstance(f, Derived | Fixed):
         return f.staged(session, args, call)
     method = getattr(kind, "__call__", None)  # noqa: B004  # the class's own function
@@ -309,7 +339,14 @@ def _construct(
             made = session.made(object.__new__(cls))
             call(session, init, (made, *args), kwargs)
             return made
+        if init is object.__init__ and not args and not kwargs and _is_simple(cls):
+            return session.made(object.__new__(cls))
     raise _refused(cls, "it is not known how its objects are made")
+
+
+def _is_simple(cls: Any) -> bool:
+    """Whether a class is the user's, and leaves it to Python how its objects change."""
+    return cls.__flags__ & HEAP_TYPE != 0 and cls.__setattr__ is object.__setattr__
 
 
 def _is_named_tuple(cls: Any) -> bool:

@@ -157,7 +157,7 @@ class Guards:
             StagingError: if no guard tells when it changes.
         """
         kind: Any = type(x)
-        if is_staged(x) or kind in _ATOMS:
+        if is_staged(x) or kind in _ATOMS or kind.__module__ == "typing":
             return
         self.outside[id(x)] = x
         if isinstance(x, list | dict | set):

@@ -22,7 +22,7 @@ from types import (
 from typing import Any
 
 from lantern.errors import StagingError
-from lantern.staging.calls import call
+from lantern.staging.calls import Methods, call
 from lantern.staging.changes import Carriage, CarryError
 from lantern.staging.control import (
     IF,
@@ -657,7 +657,11 @@ class Surface:
             if found is not None:  # a slot, or an item's name: where machine code reads
                 self.session.guards.of_class(cls, name, found)
             return x.field(name)
-        self.claim(x.has_method(name, found), lambda: None)
+        every = [found, *(class_attribute(type(y), name) for y in x.node.example)]
+        functions = list(dict.fromkeys(f for f in every if type(f) is FunctionType))
+        if len(functions) > 1:
+            return Methods(x, name, functions)
+        self.claim(x.has_method(name, found), _pass)
         return MethodType(found, x)
 
     def of_parent(self, find: Any, cls: Any, x: Any, name: str) -> Any:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pytest
@@ -180,7 +180,7 @@ def classes_by_type(x, n):
 
 
 def closures(x):
-    def scaled(y, by=SCALE):
+    def scaled(y, by: Literal[2] = SCALE):
         return y * by * x
 
     twice = lambda f, y: f(f(y))  # noqa: E731  # what people write
@@ -540,6 +540,32 @@ def others_with_blocks(x):
         return x * x
 
 
+class Leaf:
+    def value(self, x):
+        return x
+
+
+class Constant(Leaf):
+    def __init__(self, number):
+        self.number = number
+
+    def value(self, x):
+        return self.number
+
+
+class Product:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def value(self, x):
+        return self.left.value(x) * self.right.value(x)
+
+
+def methods_by_class(x, tree):
+    own = Product(Constant(3.0), Product(Leaf(), Leaf()))
+    return tree.value(x) + own.value(x)
+
+
 class Pair:
     """A class that says what operators do."""
 
@@ -755,6 +781,15 @@ CASES = [
     ("data classes and objects made inside", objects, [(1.5,)]),
     ("operators, tests and items of classes of one's own", operators, [(1.5,)]),
     ("methods of the caller's objects", methods, [(1.5, Pair(2.0))]),
+    (
+        "methods that differ from class to class of a tree's objects",
+        methods_by_class,
+        [
+            (1.5, Product(Product(Leaf(), Constant(2.0)), Leaf())),
+            (1.5, Constant(2.0)),
+            (2.0, Product(Leaf(), Constant(3))),
+        ],
+    ),
     ("lists made inside, and changed there", local_lists, [(1.5,)]),
     (
         "lists that are repeated, joined and filled in",
