@@ -35,6 +35,7 @@ class Packed:
     __slots__ = ("kept", "unpack")
 
     def __init__(self, array: Any, pair: Any) -> None:
+        ever.add("hooks")
         pack, self.unpack = pair[:2]
         before = writes(array) if type(array) in buffers else 0
         self.kept = pack(array)
