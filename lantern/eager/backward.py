@@ -286,7 +286,10 @@ def _resume_all(
 
 def _expect(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:
     """Put who may receive something where it will be seen to."""
-    if order := order_of(x):
+    order = x.order
+    if order is None:
+        order = order_of(x)
+    if order:
         heappush(heap, (-order, x))
     else:
         leaves[x] = None

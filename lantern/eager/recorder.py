@@ -297,7 +297,7 @@ def starter(cls: type) -> Callable[..., Any]:
             receiver.pack(pair)
         value = _new(cls)
         value.primal, value.level, value.receiver = z, AMBIENT, receiver
-        value.viewed = None
+        value.viewed = value.sharers = None
         return value
 
     return start

@@ -61,15 +61,17 @@ def shown_by(array: Any) -> Any:
     return base.base if between else base if type(base) in buffers else None
 
 
-def written(array: Any, tracked: bool = False) -> None:
-    """Remember that an array has been written to, and by a tracked operation."""
-    if array.base is not None:
-        array = owner(array)
-    entry = _writes.get(id(array)) or _noted(array)
-    entry[1] = last_write[0] = stamp = next(order)
-    entry[2] += 1
-    if tracked:
-        rewritten.setdefault(id(array), []).append(stamp)
+def written(*arrays: Any, tracked: bool = False) -> None:
+    """Remember that arrays have been written to, and by a tracked operation."""
+    last_write[0] = stamp = next(order)
+    for array in arrays:
+        if array.base is not None:
+            array = owner(array)
+        entry = _writes.get(id(array)) or _noted(array)
+        entry[1] = stamp
+        entry[2] += 1
+        if tracked:
+            rewritten.setdefault(id(array), []).append(stamp)
 
 
 def _noted(array: Any) -> list[Any]:

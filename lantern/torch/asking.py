@@ -378,7 +378,8 @@ def as_kind_of(z: Any, cls: Any, args: Iterable[Any] = ()) -> Any:
     if any(z is x for x in args):
         z = z.view_as(z)
     x = object.__new__(cls)
-    x.primal, x.level, x.receiver, x.viewed = z.primal, z.level, z.receiver, None
+    x.primal, x.level, x.receiver = z.primal, z.level, z.receiver
+    x.viewed = x.sharers = None
     return x if z.viewed is None else as_view(x, z)
 
 

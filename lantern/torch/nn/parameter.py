@@ -42,7 +42,8 @@ class Parameter(Tensor):
         if data is None:
             data = tensor([])
         x = object.__new__(cls)
-        x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
+        x.primal, x.level, x.receiver = base(data), UNTRACKED, NOBODY
+        x.viewed = x.sharers = None
         if isinstance(data, Tensor):
             share(x, data)
         return x.requires_grad_() if requires_grad else x
@@ -77,7 +78,8 @@ class Buffer(Tensor):
 
         data = tensor([]) if data is None else data
         x: Any = object.__new__(cls)
-        x.primal, x.level, x.receiver, x.viewed = base(data), UNTRACKED, NOBODY, None
+        x.primal, x.level, x.receiver = base(data), UNTRACKED, NOBODY
+        x.viewed = x.sharers = None
         x.persistent = persistent
         if isinstance(data, Tensor):
             share(x, data)
@@ -211,7 +213,7 @@ def _uninitialized(cls: Any, requires_grad: bool, device: Any, dtype: Any) -> An
     from lantern.torch.functions.creation import empty
 
     x = object.__new__(cls)
-    x.viewed = None
+    x.viewed = x.sharers = None
     x.data = empty(0, device=device, dtype=dtype)
     return x.requires_grad_(requires_grad)
 

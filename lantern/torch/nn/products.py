@@ -89,7 +89,7 @@ def times(x: Any, y: Any) -> Any:
 
 def product(x: Any, weight: Any) -> Any:
     """``x @ weight.T`` of two matrices."""
-    if turned(x, weight):
+    if len(x) > 2 and turned(x, weight):
         z = engine.product(x, weight.T)
         return _of_few_rows(x, weight) if z is None else z
     return times(x, weight.T)

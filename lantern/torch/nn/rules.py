@@ -177,7 +177,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     else:
         yield LayerProduct(back, flat)
     # Of one row a copy: what shows the row would be looked at, and copied, by a leaf.
-    yield lambda: over_rows(back) if back.shape[0] != 1 else back.flatten()
+    yield back[0].copy() if back.shape[0] == 1 else lambda: over_rows(back)
     yield z_bar
 
 

@@ -187,10 +187,11 @@ class Adam(Optimizer):
             plan.together(engine.adam, (x, g, mean, square), numbers)
             return
         g = self.decayed(x, g, decay, plan, lr if decoupled else None)
-        arguments = (
-            x, g, mean, square, largest, self.scratch(x), 1 - beta1, beta2, 1 - beta2,
-            lr / (1 - beta1**step), math.sqrt(1 - beta2**step), eps,
+        numbers = plan.numbers(
+            x, 1 - beta1, beta2, 1 - beta2, lr / (1 - beta1**step),
+            math.sqrt(1 - beta2**step), eps,
         )  # fmt: skip
+        arguments = x, g, mean, square, largest, self.scratch(x), *numbers
         if type(x) is np.ndarray:
             adam(*arguments, plan=plan)
         else:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from lantern.core.contribution import Contribution
-from lantern.eager.versions import written
 from lantern.engines.gpu import steps as engine
 from lantern.errors import OptionError
 from lantern.torch.functions.creation import tensor, zeros_like
@@ -106,7 +105,6 @@ class SGD(Optimizer):
                 self.shift(x, grad, step, plan)
             else:
                 plan.append((np.add, x, grad * step, x))
-            written(x)
 
     def _move(
         self, p: Tensor, x: Any, g: Any, state: Any, options: Any, plan: Plan

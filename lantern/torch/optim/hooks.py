@@ -47,7 +47,7 @@ def hooked(step: Any) -> Any:
     def whole(self: Any, *args: Any, **options: Any) -> Any:
         if _before_all or self._optimizer_step_pre_hooks:
             (self, *args), options = _called_before(step, self, args, options)
-        out = step(self, *args, **options)
+        out = step(self, *args, **options) if args or options else step(self)
         self._opt_called = True
         if _after_all or self._optimizer_step_post_hooks:
             own = self._optimizer_step_post_hooks.values()

@@ -61,11 +61,15 @@ def tracked(function: Callable[[], Any]) -> Any:
 
 
 def with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Any, Any]]:
-    """The parameters with a gradient, their arrays, and it, in the form that it has."""
-    found = []
+    """The parameters with a gradient, their arrays, and it, in the form that it has.
+
+    The arrays are about to be written to: that is noted here.
+    """
+    found, arrays = [], []
     for p in group["params"]:
-        grad = getattr(p.receiver, "grad", None)
-        if grad is None and (grad := p.grad) is None:
+        receiver = p.receiver
+        grad = receiver.grad if type(receiver) is Recorder else p.grad
+        if grad is None:
             continue
         array = p.primal
         if type(array) not in buffers:
@@ -73,6 +77,8 @@ def with_gradients(group: dict[str, Any]) -> list[tuple[Tensor, Any, Any]]:
         if isinstance(grad, Tensor):
             grad = grad.primal
         found.append((p, array, grad))
+        arrays.append(array)
+    written(*arrays)
     return found
 
 
@@ -235,7 +241,6 @@ class Optimizer(Hooked):
             self._move(p, x, parts(g), self.state[p], options, plan)
             if large and type(x) is np.ndarray:
                 plan.cut(start, x, self._scratch.values())
-            written(array)
 
     def _options(self, group: dict[str, Any]) -> Any:
         """What ``_move`` needs of a group's options."""

@@ -24,7 +24,8 @@ def rebuilt(cls: Any, array: Any, requires_grad: bool, rest: dict[str, Any]) -> 
     """A leaf of a class, from its array and its attributes."""
     joined(cls)
     x = object.__new__(cls)
-    x.primal, x.level, x.receiver, x.viewed = array, UNTRACKED, NOBODY, None
+    x.primal, x.level, x.receiver = array, UNTRACKED, NOBODY
+    x.viewed = x.sharers = None
     for name, value in rest.items():
         setattr(x, name, value)
     return x.requires_grad_(requires_grad)

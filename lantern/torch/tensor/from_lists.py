@@ -102,7 +102,7 @@ def new(cls: Any, *data: Any, dtype: Any = None, device: Any = None) -> Any:
     else:
         array = array_of(first, dtypes.default())
     x = object.__new__(cls)
-    x.primal, (x.level, x.receiver, x.viewed) = array, rest
+    x.primal, x.sharers, (x.level, x.receiver, x.viewed) = array, None, rest
     return x
 
 

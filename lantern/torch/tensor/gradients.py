@@ -82,15 +82,19 @@ def root_of(y: Any) -> tuple[Any, Any, Any, int | None]:
     return y.receiver, array.shape, array.dtype, None
 
 
+_ONE = {kind: kind(1) for kind in (np.float32, np.float64)}
+
+
 def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     """Pairs of a receiver and its cotangent, checked."""
     seeds: list[tuple[Any, Any]] = []
     for y, gradient in zip(outputs, gradients, strict=True):
         if gradient is None and type(y) is Tensor and y.level is AMBIENT:
             array = y.primal
-            if array.size == 1 and array.dtype.kind == "f":  # as most passes begin
-                scalar = isinstance(array, np.generic)
-                seed = array.dtype.type(1) if scalar else y.one()
+            seed = _ONE.get(type(array))  # as most passes begin
+            if seed is None and array.size == 1 and array.dtype.kind == "f":
+                seed = y.one()
+            if seed is not None:
                 seeds.append((y.receiver, seed))
                 continue
         receiver, shape, dtype, part = root_of(y)
@@ -204,16 +208,19 @@ def _leave(pair: tuple[Any, Any], create_graph: bool) -> None:
         create_graph: whether the gradient is tracked.
     """
     receiver = pair[0]
-    owned, receiver.owned = receiver.owned, False
     total = receiver.grad
     if total is None and type(pair[1]) in buffers:
-        alone = owned or (
-            sys.getrefcount(pair[1]) <= HELD_ONCE
-            and (pair[1].base is None or _has_all_of_its_base(pair[1]))
-        )
-        receiver.grad = pair[1] if alone else copied(pair[1])
+        if receiver.owned:
+            receiver.owned = False
+            receiver.grad = pair[1]
+        elif sys.getrefcount(pair[1]) <= HELD_ONCE and (
+            pair[1].base is None or _has_all_of_its_base(pair[1])
+        ):
+            receiver.grad = pair[1]
+        else:
+            receiver.grad = copied(pair[1])
         return
-    grad = pair[1]
+    grad, owned, receiver.owned = pair[1], receiver.owned, False
     if total is None:
         if type(grad) is DeferredSum and (waiting := grad.alone()) is not None:
             receiver.grad = waiting

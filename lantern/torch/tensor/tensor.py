@@ -54,7 +54,7 @@ def untracked(primal: Any) -> "Tensor":
     x.primal = primal
     x.level = UNTRACKED
     x.receiver = NOBODY
-    x.viewed = None
+    x.viewed = x.sharers = None
     return x
 
 
@@ -64,7 +64,7 @@ def make(primal: Any, level: Level, receiver: Any) -> "Tensor":
     x.primal = primal
     x.level = level
     x.receiver = receiver
-    x.viewed = None
+    x.viewed = x.sharers = None
     return x
 
 

@@ -66,19 +66,15 @@ def share(z: Tensor, x: Tensor) -> Tensor:
     They hold the same object, which so is held as often as there are such tensors.
     """
     whole = x.viewed if isinstance(x.viewed, Tensor) else x
-    sharers = getattr(whole, "sharers", None)
-    if sharers is None:
-        whole.sharers = sharers = object()
-    z.sharers = sharers
+    if whole.sharers is None:
+        whole.sharers = object()
+    z.sharers = whole.sharers
     return z
 
 
 def is_shown_elsewhere(x: Tensor) -> bool:
     """Whether there are tensors that show a base's memory and are no views of it."""
-    try:
-        return sys.getrefcount(x.sharers) > HELD_ONCE
-    except AttributeError:
-        return False
+    return x.sharers is not None and sys.getrefcount(x.sharers) > HELD_ONCE
 
 
 def sharers_of(x: Tensor) -> list[Tensor]:
