@@ -193,7 +193,7 @@ class Adam(Optimizer):
         )  # fmt: skip
         arguments = x, g, mean, square, largest, self.scratch(x), *numbers
         if type(x) is np.ndarray:
-            adam(*arguments, plan=plan)
+            adam(*arguments, plan)  # type: ignore[call-arg]  # all are there
         else:
             plan.append((kernel(_adam_in_one, namespace(x)), *arguments))
 

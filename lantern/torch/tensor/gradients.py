@@ -82,7 +82,7 @@ def root_of(y: Any) -> tuple[Any, Any, Any, int | None]:
     return y.receiver, array.shape, array.dtype, None
 
 
-_ONE = {kind: kind(1) for kind in (np.float32, np.float64)}
+_ONE: dict[type, Any] = {kind: kind(1) for kind in (np.float32, np.float64)}
 
 
 def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
