@@ -250,22 +250,32 @@ class _Emitter:
         else:
             text.do(f"store {llvm_type(x.type)} {value}, ptr {at}")
 
-    def look(self, count: int) -> str:
+    def look(self, count: int, known: str = "") -> str:
         """Leave, unless there is room for some values on the arena; where it begins."""
         text = self.text
-        found = text.let("load ptr, ptr @top")
+        found = known or text.let("load ptr, ptr @top")
         top = text.let(f"getelementptr i64, ptr {found}, i64 {count}")
         limit = text.let("load ptr, ptr @arena_end")
         text.bail_if(text.let(f"icmp ugt ptr {top}, {limit}"))
         return found
 
-    def room(self, count: int, is_sure: bool = False) -> str:
-        """Room for some values on the arena."""
+    def room(
+        self, count: int, is_sure: bool = False, known: str = ""
+    ) -> tuple[str, str]:
+        """Room for some values on the arena: from where to where.
+
+        Args:
+            count: of 8 bytes each.
+            is_sure: whether somebody has looked that there is room.
+            known: the arena's top, if a register has it.
+        """
         text = self.text
-        found = text.let("load ptr, ptr @top") if is_sure else self.look(count)
+        if not is_sure:
+            known = self.look(count, known)
+        found = known or text.let("load ptr, ptr @top")
         top = text.let(f"getelementptr i64, ptr {found}, i64 {count}")
         text.do(f"store ptr {top}, ptr @top")
-        return found
+        return found, top
 
     def emit_call(self, node: Node, results: dict[int, Node]) -> None:
         """A call; if it leaves the program, so does the caller."""
@@ -279,7 +289,7 @@ class _Emitter:
 
     def emit_pack(self, node: Node, results: dict[int, Node]) -> None:
         """A record."""
-        record = self.room(max(len(node.inputs), 1))
+        record, _ = self.room(max(len(node.inputs), 1))
         for i, x in enumerate(node.inputs):
             self.store(record, i, x, self.value(x))
         self.values[node] = record

@@ -48,6 +48,7 @@ class Turns:
         self.body = node.blocks[-1]
         self.state = node.blocks[0].parameters[sum(node.static.read) :]
         self.most, self.has_room = self._most(), False
+        self.top = self.moved = ""  # the arena's, if only the tapes move it
         self.first, self.straight = 0, ""  # what comes in one piece, and its label
         self.product: Matrix | None = way.matrices.get(node)
         tapes = range(len(node.static.written))
@@ -78,6 +79,7 @@ class Turns:
             return
         head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
         self._look_ahead()
+        start = self._fixed_top()
         before, door = text.label, len(text.lines)
         text.jump(head)
         text.begin(head)
@@ -88,6 +90,8 @@ class Turns:
         way.values.update(zip(self.state, phis, strict=False))
         out, walked = phis[n : n + count], phis[n + count :]
         walked = self._begin(walked, turn, end)
+        if start:
+            self.top = f"%{text.fresh('v')}"
         is_saved = any(self.saved) and self.multiplied is None
         base = self._room() if is_saved else ""
         self.first, self.straight = len(text.lines), text.label
@@ -100,6 +104,10 @@ class Turns:
             starts = [*starts, *self.multiplied.starts()]
             after += self._products
             self.loads += loads(self.multiplied)
+        if start:
+            phis = [*phis, self.top]
+            starts = [*starts, ("ptr", start)]
+            after.append(self.moved)
         last = text.label
         text.jump(head)
         text.lines[place:place] = [
@@ -228,10 +236,21 @@ class Turns:
             self.has_room = True
             self.way.look(self.most * self._lie((self.node, 0))[1])
 
+    def _fixed_top(self) -> str:
+        """The arena's top before the first turn, if no one but this loop moves it.
+
+        It is written in each turn, for whoever is called there, but never read back:
+        a processor takes up to twice a product's time to forward it through memory.
+        """
+        if not self.node.static.written or self.multiplied or not is_fixed(self.node):
+            return ""
+        return str(self.text.let("load ptr, ptr @top"))
+
     def _room(self) -> str:
         """Room for what a turn saves."""
         size = self._lie((self.node, 0))[1]
-        return str(self.way.room(size, self.has_room))
+        base, self.moved = self.way.room(size, self.has_room, self.top)
+        return str(base)
 
     def _saved(self, base: str, tapes: list[str], values: list[str]) -> list[str]:
         """The tapes with one turn more; a turn's parts lie side by side."""

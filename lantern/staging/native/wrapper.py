@@ -63,8 +63,8 @@ class Same(NamedTuple):
     value: Any
 
 
-# Each turn of a loop moves the top: through a register that holds its address, as code
-# for a global that may lie elsewhere does it, a processor forwards that a third faster.
+# Calls and records move the top in memory: through a register that holds its address,
+# as code for a global that may lie elsewhere does it, that is forwarded a third faster.
 _PRELUDE = """
 @top = global ptr null
 @arena_end = global ptr null
