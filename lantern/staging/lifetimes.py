@@ -21,7 +21,7 @@ def note_lifetimes(nodes: Iterable[ast.AST]) -> None:
         nodes: all of the function's.
     """
     loops = [x for x in nodes if x.__class__ is ast.For]
-    everywhere = Counter(_names(nodes) if loops else ())
+    everywhere = Counter(_names(nodes)) if loops else Counter()
     for loop in loops:
         assert isinstance(loop, ast.For)  # as has been asked
         here = Counter(_names(own_nodes([loop])))

@@ -9,9 +9,10 @@ import mmap
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
+from struct import pack
 from typing import Any, NamedTuple
 
 from lantern.blocks import mutex
@@ -19,6 +20,7 @@ from lantern.errors import StagingError
 from lantern.staging.native.disk import folder, key_of, load, save
 from lantern.staging.native.hurry import hurried
 from lantern.staging.native.layout import is_known
+from lantern.staging.native.loader import placed
 
 __all__ = [
     "Builtin",
@@ -31,7 +33,6 @@ __all__ = [
     "optimised",
     "stack",
     "suspended",
-    "symbols_of",
     "warm_up",
 ]
 
@@ -206,21 +207,16 @@ def compiled(text: str, words: Sequence[int], level: int) -> int:
             found = machine.emit_object(_passed(text, level))
             if key:
                 save(key, found)
-        return _linked(found, symbols_of(text), words)
+        return _linked(found, words)
 
 
-def kept(key: str | None, symbols: Iterable[str], words: Sequence[int]) -> int | None:
+def kept(key: str | None, words: Sequence[int]) -> int | None:
     """The address of ``@wrapper`` in code that another process has kept; else None."""
     found = load(key) if key else None
     if found is None:
         return None
     with _lock:
-        return _linked(found, symbols, words)
-
-
-def symbols_of(text: str) -> list[str]:
-    """What a module uses of CPython."""
-    return [name for name in _SYMBOLS if name in text]
+        return _linked(found, words)
 
 
 def optimised(text: str, level: int) -> str:
@@ -262,24 +258,36 @@ _INLINED = "alwaysinline"
 """What is said of functions whose body is to stand where they are called."""
 
 
-def _linked(code: bytes, symbols: Iterable[str], words: Sequence[int]) -> int:
+def _linked(code: bytes, words: Sequence[int]) -> int:
     """Machine code brought into memory; its table and its arena are filled in."""
+    names = placed(code, _address_of_any) or _linked_by_llvm(code)
+    start, end = arena()
+    for name, numbers in {"top": [start], "arena_end": [end], "words": words}.items():
+        table = pack(f"{len(numbers)}Q", *numbers)
+        ctypes.memmove(names[name], table, len(table))
+    return names["wrapper"]
+
+
+def _linked_by_llvm(code: bytes) -> dict[str, int]:
     builder = _binding().JITLibraryBuilder()
     builder.add_object_img(code).add_current_process()
-    addresses = _addresses()
-    for name in symbols:
-        builder.import_symbol(name, addresses[name])
-    start, end = arena()
-    values = {"top": [start], "arena_end": [end], "words": words}
-    for name in (*values, "wrapper"):
+    for name, address in _addresses().items():
+        builder.import_symbol(name, address)
+    names = "top", "arena_end", "words", "wrapper"
+    for name in names:
         builder.export_symbol(name)
     library = builder.link(_linker(), f"lantern.{len(_kept)}")
     _kept.append(library)
-    for name, numbers in values.items():
-        if numbers:
-            table = (ctypes.c_uint64 * len(numbers)).from_address(library[name])
-            table[:] = list(numbers)
-    return int(library["wrapper"])
+    return {name: int(library[name]) for name in names}
+
+
+@cache
+def _address_of_any(name: str) -> int:
+    """Where a function or an object is that machine code may use; 0 if nowhere."""
+    try:
+        return _address_of(name)
+    except AttributeError:
+        return 0
 
 
 @cache

@@ -21,7 +21,6 @@ from lantern.staging.native.engine import (
     kept,
     key_of_code,
     suspended,
-    symbols_of,
 )
 from lantern.staging.native.layout import word
 from lantern.staging.native.names import Names, front
@@ -143,17 +142,17 @@ class Native:
         key = key_of_code(self.text, self.best)
         if key is None:
             return False
-        found = self._use(kept(key, symbols_of(self.text), self._words))
+        found = self._use(kept(key, self._words))
         self.level = self.best if found else self.level
         return found
 
     def find_noted(self, note: bytes) -> bool:
         """Use the code of which something is noted, without writing its program."""
-        count, key, symbols, *words = note.decode().split("\n")
+        count, key, *words = note.decode().split("\n")
         known = self._named_words()
         if int(count) != len(known) or not self.is_direct or self._questions:
             return False
-        return self._use(kept(key, symbols.split(), [known[x] for x in words]))
+        return self._use(kept(key, [known[x] for x in words]))
 
     def noted(self) -> bytes | None:
         """What others need to find the code; None if they could not tell its words."""
@@ -163,7 +162,7 @@ class Native:
         if not key or not is_clear or not self.is_direct or self._questions:
             return None
         words = [by_address[address] for address in self._words]
-        lines = [str(len(known)), key, " ".join(symbols_of(self.text)), *words]
+        lines = [str(len(known)), key, *words]
         return "\n".join(lines).encode()
 
     def _named_words(self) -> dict[str, int]:

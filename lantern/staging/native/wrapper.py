@@ -136,8 +136,8 @@ class _Wrapper:
         self._look(len(arguments), places)
         self._ask(questions)
         for i, plan in enumerate(arguments):
-            x = let(f"load ptr, ptr {let(f'getelementptr ptr, ptr %args, i64 {i}')}")
-            self.take(plan, x)
+            at = let(f"getelementptr ptr, ptr %args, i64 {i}") if i else "%args"
+            self.take(plan, let(f"load ptr, ptr {at}"))
         self._bail()
         taken = [self._unboxed(x, known) for x, known in self.boxed]
         found, parts = self._run(taken)
@@ -341,23 +341,17 @@ class _Wrapper:
         Whatever makes an object here gives null then, and has raised an exception.
         """
         text, let = self.text, self.text.let
-        lost, made, full, out = (text.fresh(x) for x in ("lost", "made", "full", "out"))
-        fresh = [
-            part
-            for part, kind in zip(parts, plan.parts, strict=True)
-            if not isinstance(kind, Same)
-        ]
-        if fresh:
-            missing = self._any([let(f"icmp eq ptr {x}, null") for x in fresh])
-            text.do(f"br i1 {missing}, label %{lost}, label %{made}, !prof !0")
-            text.begin(made)
-        x = self._called(plan, parts) if plan.names else self._allotted(plan)
-        none = let(f"icmp eq ptr {x}, null")
-        text.do(f"br i1 {none}, label %{lost}, label %{full}, !prof !0")
-        text.begin(full)
-        if plan.names:
+        lost, out = text.fresh("lost"), text.fresh("out")
+        pairs = zip(parts, plan.parts, strict=True)
+        fresh = [x for x, kind in pairs if not isinstance(kind, Same)]
+        if plan.names:  # a class is not called with null
+            self._unless_null(fresh, lost)
+            x = self._called(plan, parts)
+            self._unless_null([x], lost)
             self._give_back(parts)
         else:
+            x = self._allotted(plan)
+            self._unless_null([*fresh, x], lost)
             if plan.cls not in (tuple, list) and tuple_items() > 24:  # its hash
                 at = let(f"getelementptr i8, ptr {x}, i64 24")
                 text.do(f"store i64 -1, ptr {at}")
@@ -365,12 +359,21 @@ class _Wrapper:
             for i, part in enumerate(parts):
                 at = let(f"getelementptr ptr, ptr {items}, i64 {i}")
                 text.do(f"store ptr {part}, ptr {at}")
+        full = text.label
         text.jump(out)
         text.begin(lost)
-        self._give_back(parts)
+        self._give_back(parts if plan.names else [*parts, x])
         text.jump(out)
         text.begin(out)
         return let(f"phi ptr [{x}, %{full}], [null, %{lost}]")
+
+    def _unless_null(self, objects: list[str], lost: str) -> None:
+        """Go on elsewhere if one of some objects could not be made."""
+        if objects:
+            text, on = self.text, self.text.fresh("made")
+            missing = self._any([text.let(f"icmp eq ptr {x}, null") for x in objects])
+            text.do(f"br i1 {missing}, label %{lost}, label %{on}, !prof !0")
+            text.begin(on)
 
     def _give_back(self, parts: list[str]) -> None:
         for part in parts:
