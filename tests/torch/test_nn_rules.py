@@ -147,6 +147,11 @@ CASES = {
         (draw(3, 4),),
         {"show": lambda a: np.lib.stride_tricks.sliding_window_view(a, 2, 1)},
     ),
+    "rearranged": (
+        rules._rearranged,
+        (draw(4, 6),),
+        {"shape": (2, 2, 3, 2), "order": (2, 0, 3, 1), "result": (3, 8)},
+    ),
     "mixed": (rules._mixed, (draw(2, 3, 4),), {"weights": draw(3, 2), "axis": -2}),
     "surrounded": (
         edges._surrounded,

@@ -221,6 +221,13 @@ def _mixed(g: Any, a: dict[str, Any], z: Any) -> Any:
     return g.emit("Transpose", made, perm=order)
 
 
+@translation(rules.rearranged)
+def _rearranged(g: Any, a: dict[str, Any], z: Any) -> Any:
+    (x,), (shape, order, result) = a["operands"], a["statics"].values()
+    made = g.emit("Transpose", g.reshaped(g.name(x), shape), perm=list(order))
+    return g.reshaped(made, result)
+
+
 @translation(f.adaptive_max_pool1d, f.adaptive_max_pool2d, f.adaptive_max_pool3d)
 def _adaptive_max_pool(g: Any, a: dict[str, Any], z: Any) -> Any:
     if a["return_indices"] or not _parts_are_equal(a):

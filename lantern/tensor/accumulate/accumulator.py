@@ -34,6 +34,7 @@ from lantern.tensor.backend.numpy_namespace import (
     ignore_fp_warnings,
     numpy_namespace,
 )
+from lantern.tensor.backend.rows import over_rows
 
 __all__ = ["LARGE", "Accumulator", "unbroadcast"]
 
@@ -387,6 +388,8 @@ def unbroadcast(x: Any, shape: tuple[int, ...]) -> Any:
 
 def _summed(x: Any, axes: Any, keepdims: bool) -> Any:
     """The sum over axes; of float16 in float32, as many terms would be lost."""
+    if axes == (0,) and (z := over_rows(x)) is not None:
+        return z[None] if keepdims else z
     xp = namespace(x)
     if x.dtype.itemsize != 2:
         return xp.sum(x, axis=axes, keepdims=keepdims)

@@ -25,8 +25,7 @@ _NAMES = (
     ("cblas_{}", ctypes.c_int if sys.platform == "darwin" else ctypes.c_int64),
 )
 _ROWS, _PLAIN, _TRANSPOSED = 101, 111, 112
-_first_byte = ctypes.c_char.from_buffer
-_pointer = ctypes.byref  # which holds what it points to
+_start = (ctypes.c_char * 0).from_buffer  # where an array begins, which it holds
 
 
 _NUMBERS = {"f": ctypes.c_float, "d": ctypes.c_double}
@@ -100,8 +99,7 @@ def adding_multiple(total: Any, x: Any, factor: float) -> tuple[Any, ...] | None
         and factor  # BLAS takes 0 times infinity for nothing
         and (axpy := _axpy(total.dtype.char)) is not None
     ):
-        read, written = map(_pointer, map(_first_byte, (x, total)))
-        return axpy, total.size, factor, read, 1, written, 1
+        return axpy, total.size, factor, _start(x), 1, _start(total), 1
     return None
 
 
@@ -128,7 +126,7 @@ def adding_product(total: Any, x: Any, z_bar: Any, factor: float) -> tuple[Any, 
     ):
         n, k = x.shape
         m = z_bar.shape[1]
-        first, second, sum_ = map(_pointer, map(_first_byte, (x, z_bar, total)))
+        first, second, sum_ = _start(x), _start(z_bar), _start(total)
         if n == 1 and (ger := _ger(dtype.char)) is not None:
             return ger, _ROWS, k, m, factor, first, 1, second, 1, sum_, m
         return (

@@ -10,6 +10,7 @@ from lantern.op import op
 from lantern.rules import selection
 from lantern.rules.exponential import exp, log
 from lantern.tensor.backend.numpy_namespace import array_namespace, ignore_fp_warnings
+from lantern.tensor.backend.rows import highest, total
 from lantern.tensor.ops import reduction
 from lantern.tensor.ops.axes import prepared
 from lantern.tensor.ops.creation import asarray
@@ -52,10 +53,10 @@ def logsumexp(
     top = xp.where(base(b) == 0, -math.inf, base(a))
     top = (xp.max if top.size else xp.sum)(top, axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0)
-    total = reduction.sum(b * exp(a - top), axis, keepdims=True)
-    sign = selection.sign(total)
+    found = reduction.sum(b * exp(a - top), axis, keepdims=True)
+    sign = selection.sign(found)
     with ignore_fp_warnings():
-        z = log(selection.abs(total) if return_sign else total) + top
+        z = log(selection.abs(found) if return_sign else found) + top
     if not keepdims:
         z, sign = (squeeze(part, axis) for part in (z, sign))
     return (z, sign) if return_sign else z
@@ -97,12 +98,11 @@ def log_softmax(x: Any, /, axis: int = -1) -> Rule:
     xp = namespace(x)
     z = x
     if getattr(x, "size", 1):
-        z = z - xp.max(z, axis=axis, keepdims=True)
-        z = z - xp.log(xp.sum(xp.exp(z), axis=axis, keepdims=True))
+        z = z - highest(z, axis)
+        z = z - xp.log(total(xp.exp(z), axis))
     del x
     z_bar = yield z
-    total = namespace(z_bar).sum(z_bar, axis=axis, keepdims=True)
-    yield z_bar - xp.exp(z) * total
+    yield z_bar - xp.exp(z) * total(z_bar, axis)
 
 
 @op
@@ -123,11 +123,11 @@ def softmax(x: Any, /, axis: int = -1) -> Rule:
     xp = namespace(x)
     if (z := engine.softmax(x, axis)) is None:
         some = getattr(x, "size", 1)
-        z = xp.exp(x - xp.max(x, axis=axis, keepdims=True) if some else x)
-        z /= xp.sum(z, axis=axis, keepdims=True)
+        z = xp.exp(x - highest(x, axis) if some else x)
+        z /= total(z, axis)
     del x
     z_bar = yield z
     if (x_bar := engine.softmax_back(z, z_bar, axis)) is None:
         inner = z_bar * z
-        x_bar = inner - z * namespace(inner).sum(inner, axis=axis, keepdims=True)
+        x_bar = inner - z * total(inner, axis)
     yield x_bar

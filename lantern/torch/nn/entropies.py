@@ -1,7 +1,6 @@
-"""Losses of classes as rules, whose sums and greatest elements take NumPy few steps."""
+"""Losses of classes as rules."""
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,41 +9,25 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
 from lantern.engines.gpu import entropy as engine
 from lantern.op import op
+from lantern.tensor.backend.rows import greatest, summed
 from lantern.tensor.ops import softmax
 from lantern.tensor.ops.at import plain_put
 from lantern.tensor.ops.indexing import joined, read_at
-from lantern.torch.nn.rules import ones, plain
+from lantern.torch.nn.rules import plain
 from lantern.torch.nn.starting import fused
 from lantern.vectorizing.batched import without_derivative
 
-__all__ = ["entropy", "entropy_of_one", "greatest", "starts", "summed"]
+__all__ = ["entropy", "entropy_of_one"]
 
 
-@lru_cache(32)
-def starts(rows: int, n: int) -> Any:
-    """Where rows of n start that lie end to end; not to be written to."""
-    return np.arange(0, rows * n, n)
+def _greatest(x: Any) -> Any:
+    """As ``greatest``, without a derivative."""
+    return greatest(x if type(x) is np.ndarray else without_derivative(base(x)))
 
 
-def greatest(x: Any) -> Any:
-    """The greatest element of a row; of each row, as a column.
-
-    NumPy finds where it is in a third of the time that it takes for the element.
-    """
-    if type(x) is not np.ndarray:
-        return x.max() if x.ndim == 1 else x.max(axis=1, keepdims=True)
-    if x.ndim == 1:
-        return x[x.argmax()]
-    places = x.argmax(axis=1)
-    places += starts(*x.shape)
-    return x.reshape(-1)[places][:, None]
-
-
-def summed(x: Any) -> Any:
-    """The sum of a row, or of each row: as a product, which takes a third of it."""
-    if type(x) is not np.ndarray:
-        return x.sum(axis=-1)
-    return x.dot(ones(x.shape[-1], x.dtype))
+def _at(x: Any, places: Any) -> Any:
+    """The elements of a row at some places."""
+    return x[places] if type(x) is np.ndarray else read_at(x, places)
 
 
 @op
@@ -61,13 +44,13 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
     Rule:
         x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
     """
-    xp, plain_x = namespace(x), base(x)
-    powers, found = None, engine.entropy(x, places)
+    xp, powers = namespace(x), None
+    found = None if type(x) is np.ndarray else engine.entropy(x, places)
     if found is None:
-        shifted = x - greatest(without_derivative(plain_x))
+        shifted = x - _greatest(x)
         powers = xp.exp(shifted)
         total = summed(powers)
-        losses = xp.log(total) - read_at(shifted.reshape(-1), places)
+        losses = xp.log(total) - _at(shifted.reshape(-1), places)
         del shifted
     else:
         losses, logarithms = found
@@ -85,6 +68,7 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         yield powers
     else:
         shares = softmax.softmax(x, 1)
+        plain_x = base(x)
         chosen = namespace(plain_x).zeros(math.prod(x.shape), dtype=plain_x.dtype)
         chosen = plain_put(joined(chosen, places), 1, index=places).reshape(x.shape)
         factors = z_bar * scales
@@ -102,7 +86,7 @@ def _entropy_of_one(x: Any, /, target: int) -> Rule:
         x_bar = z_bar * (softmax(x) - one_hot(target))
     """
     row, xp, lengths = x.reshape(-1), namespace(x), x.shape
-    shifted = row - greatest(without_derivative(base(row)))
+    shifted = row - _greatest(row)
     powers = xp.exp(shifted)
     total = summed(powers)
     z_bar = yield (xp.log(total) - shifted[target], shifted := None)[0]

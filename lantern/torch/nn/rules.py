@@ -5,7 +5,6 @@ library, which is taken inside another derivative.
 """
 
 import math
-from functools import lru_cache
 from operator import setitem
 from typing import Any
 
@@ -20,6 +19,7 @@ from lantern.engines.gpu import products as gpu_products
 from lantern.op import elementwise, linear, op
 from lantern.tensor.accumulate.accumulator import LARGE
 from lantern.tensor.backend.numpy_namespace import REAL
+from lantern.tensor.backend.rows import over_rows as over_plain_rows
 from lantern.tensor.ops.indexing import LONG, Scatter, adding_often, read_at
 from lantern.torch.nn import moments as blocks
 from lantern.torch.nn.halves import with_halves
@@ -37,6 +37,7 @@ __all__ = [
     "logsigmoid",
     "mixed",
     "normalised",
+    "rearranged",
     "rows",
     "silu",
 ]
@@ -44,6 +45,8 @@ __all__ = [
 
 def plain(x: Any, y: Any = None) -> bool:
     """Whether neither of two values is tracked by an outer derivative."""
+    if type(x) is type(y) is np.ndarray:
+        return True
     return not (isinstance(x, Value) or isinstance(y, Value))
 
 
@@ -129,17 +132,10 @@ def multiplied(x: Any, y: Any) -> Any:
     return x
 
 
-@lru_cache(32)
-def ones(n: int, dtype: Any) -> Any:
-    """A row of n times 1, not to be written to."""
-    return np.ones(n, dtype)
-
-
 def over_rows(x: Any) -> Any:
-    """The sum of the rows of a matrix: as a product, in less than half the time."""
-    if type(x) is np.ndarray and x.dtype in REAL:
-        return ones(x.shape[0], x.dtype).dot(x)
-    z = gpu_products.over_rows(x)
+    """The sum of the rows of a matrix."""
+    if (z := over_plain_rows(x)) is None:
+        z = gpu_products.over_rows(x)
     return x.sum(axis=0) if z is None else z
 
 
@@ -302,6 +298,23 @@ def _half_rows(index: Any, z_bar: Any, shape: Any) -> Any:
     wide = wide.reshape(-1, *shape[1:])
     sums = Rows(inverse.reshape(-1), wide).dense((len(places), *shape[1:]))
     return Rows(places, sums.astype(z_bar.dtype))
+
+
+@linear
+def _rearranged(x: Any, /, shape: Any, order: Any, result: Any) -> Rule:
+    """The elements in one shape, its axes in an order, and that in another shape.
+
+    Shapes:
+        x: (...); result: ``result``
+
+    Rule:
+        x_bar = z_bar, rearranged the other way
+    """
+    lengths, turned = x.shape, namespace(x).permute_dims(x.reshape(shape), order)
+    between, back = turned.shape, sorted(range(len(order)), key=order.__getitem__)
+    z_bar = yield (turned.reshape(result), x := None, turned := None)[0]
+    z_bar = z_bar.reshape(between)
+    yield namespace(z_bar).permute_dims(z_bar, back).reshape(lengths)
 
 
 @linear
@@ -473,7 +486,7 @@ def _chance(x: Any) -> Any:
 plain_affine: Any = _affine  # without a look at its operands
 affine = fused(_affine, with_halves)
 normalised, rows = fused(_normalised), fused(_rows, None)
-mixed = fused(_mixed)
+mixed, rearranged = fused(_mixed), fused(_rearranged, None)
 elu, gelu, logsigmoid = unary(_elu, floating=True), unary(_gelu), unary(_logsigmoid)
 huber = unary(_huber, floating=True)
 leaky_relu, silu = unary(_leaky_relu), unary(_silu, floating=True)

@@ -9,6 +9,7 @@ from lantern.errors import EagerError, SizeError
 from lantern.torch.methods import table
 from lantern.torch.nn.functional.linear import linear
 from lantern.torch.nn.functional.shares import dropout
+from lantern.torch.nn.rules import rearranged
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.operators import cast
 from lantern.torch.tensor.tensor import Tensor, fresh
@@ -76,10 +77,12 @@ def _shares(scores: Tensor, hidden: Any) -> Tensor:
     return scores.masked_fill(none, 0.0).softmax(-1).masked_fill(none, 0.0)
 
 
-def _heads(x: Tensor, count: int) -> Tensor:
-    """(t, n, e) as (n, heads, t, e / heads)."""
+def _heads(x: Tensor, count: int, order: Any = (1, 2, 0, 3)) -> Any:
+    """(t, n, e) as (n, heads, t, e / heads), or in another order than (1, 2, 0, 3)."""
     t, n, width = base(x).shape
-    return x.reshape(t, n, count, width // count).permute(1, 2, 0, 3)
+    shape = t, n, count, width // count
+    result = tuple([shape[i] for i in order])
+    return rearranged(x, shape=shape, order=order, result=result)
 
 
 def _projected(query: Any, key: Any, value: Any, weights: Any, bias: Any) -> list[Any]:
@@ -130,13 +133,28 @@ def _extended(
     return k, v, mask
 
 
-def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Any, p: float, hidden: Any) -> Any:
-    """The averages of all heads side by side, and the weights."""
-    scores = q * q.shape[-1] ** -0.5 @ k.transpose(-2, -1)
+def _attended(qkv: Any, count: int, mask: Any, p: float, hidden: Any) -> Any:
+    """The averages of all heads side by side, and the weights.
+
+    Args:
+        qkv: queries, keys and values.
+        count: of heads.
+        mask: is added to the scores, perhaps None.
+        p: how likely a weight is dropped.
+        hidden: what the mask hides, where no row may be without numbers.
+
+    Shapes:
+        queries: (t, n, e); keys, values: (s, n, e); results: (t, n, e),
+        (n, heads, t, s)
+    """
+    q, v = _heads(qkv[0], count), _heads(qkv[2], count)
+    n, _, t, d = shape = base(q).shape
+    scores = q * d**-0.5 @ _heads(qkv[1], count, (1, 2, 3, 0))
     scores = scores if mask is None else scores + mask
     shares = scores.softmax(-1) if hidden is None else _shares(scores, hidden)
     shares = dropout(shares, p)
-    return (shares @ v).permute(2, 0, 1, 3).flatten(2), shares
+    how = {"order": (2, 0, 1, 3), "result": (t, n, count * d)}
+    return rearranged(shares @ v, shape=shape, **how), shares
 
 
 def _check_axes(
@@ -276,8 +294,8 @@ def multi_head_attention_forward(
     k, v, mask = _extended(k, v, mask, bias_k, bias_v, add_zero_attn)
     # As in PyTorch, weights that are asked for are no numbers in an empty row.
     hidden = None if mask is None or need_weights else base(mask) == -np.inf
-    q, k, v = (_heads(x, num_heads) for x in (q, k, v))
-    out, shares = _attended(q, k, v, mask, dropout_p if training else 0.0, hidden)
+    p = dropout_p if training else 0.0
+    out, shares = _attended((q, k, v), num_heads, mask, p, hidden)
     out = linear(out, out_proj_weight, out_proj_bias)
     shown = shares if need_weights else None
     return _as_asked(out, shown, average_attn_weights, batched)

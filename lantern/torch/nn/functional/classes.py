@@ -6,6 +6,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.errors import EagerError, OptionError, PositionError
+from lantern.tensor.backend.rows import starts
 from lantern.tensor.ops.indexing import read_at
 from lantern.torch.functions.indexing import gathered
 from lantern.torch.nn import entropies
@@ -149,9 +150,11 @@ def cross_entropy(
         >>> torch.nn.functional.cross_entropy(x, y)
         tensor(0.1269)
     """
-    reduction = chosen(reduction, size_average, reduce)
-    share = plain_number("cross_entropy: label_smoothing", label_smoothing)
-    index, shape = base(target), input.primal.shape
+    if (size_average, reduce, reduction) != (None, None, "mean"):
+        reduction = chosen(reduction, size_average, reduce)
+    share, index, shape = label_smoothing, base(target), input.primal.shape
+    if type(share) is not float:
+        share = plain_number("cross_entropy: label_smoothing", share)
     if not 0 <= share <= 1:
         raise EagerError(f"label_smoothing must be between 0.0 and 1.0. Got: {share}")
     if index.shape == shape:
@@ -208,7 +211,7 @@ def _places(index: Any, n: int) -> Any:
     """Where in rows of n, laid end to end, the elements lie that an array names."""
     rows = len(index)
     if type(index) is np.ndarray:
-        return entropies.starts(rows, n) + index
+        return starts(rows, n) + index
     return namespace(index).arange(0, n * rows, n) + index
 
 
