@@ -8,7 +8,7 @@ import lantern
 from lantern.staging.closures import functions_of
 from lantern.staging.ir import walk
 from lantern.staging.native import engine
-from lantern.staging.native.tapes import Origins, is_fixed
+from lantern.staging.native.tapes import Origins, is_fixed, rows
 
 
 def one(x, n):
@@ -84,6 +84,26 @@ def test_tapes_come_from_their_loops(f):
     assert len(loops) == {inside: 2, twice: 2}.get(f, 1)
     alone = {inside: [False, True], calling: [False]}.get(f, [True] * len(loops))
     assert [is_fixed(x) for x in loops] == alone
+    in_rows = {one: loops, twice: loops}.get(f, [])
+    assert rows(origins) == set(in_rows)
+
+
+def nothing_saved(x, n):
+    """Its walk has to know how often to turn, and nothing else."""
+    y = x
+    for _ in range(n):
+        y = y * 0.9 + 1.0 if n < 5 else y * 0.8
+    return y
+
+
+@pytest.mark.parametrize("level", ["O0", "O2"])
+def test_turns_that_save_nothing_have_a_place_each(level, monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", level)
+    jitted = lantern.jit(lantern.grad(nothing_saved))
+    for n in (0, 1, 6):
+        assert jitted(0.7, n) == pytest.approx(lantern.grad(nothing_saved)(0.7, n))
+    (made,) = jitted.__self__.known.values()
+    assert rows(Origins(made.program.function)) == set()
 
 
 @pytest.mark.parametrize("level", ["O0", "O2"])

@@ -15,7 +15,7 @@ from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.native.layout import slot_offset, tuple_items
 from lantern.staging.native.matrices import Matrix, Multiplied, matrices
 from lantern.staging.native.scalars import Scalars, unsupported
-from lantern.staging.native.tapes import Origins
+from lantern.staging.native.tapes import Origins, rows
 from lantern.staging.native.text import Text, Words, literal, llvm_type
 from lantern.staging.native.turns import Turns
 from lantern.staging.trees import is_plain
@@ -122,6 +122,7 @@ class _Emitter:
         self.text, self.scalars = text, Scalars(text)
         self.values: dict[Node, str] = {}
         self.multiplied: dict[Node, Multiplied] = {}  # by loops
+        self.row_starts: dict[Node, str] = {}  # by loops
         self.used = set(used_in(f.body))
 
     @cached_property
@@ -135,6 +136,11 @@ class _Emitter:
         found = [] if self.f.is_exact else matrices(self.f, self.origins)
         by_tape: dict[Any, Matrix] = {(x.loop, x.tape): x for x in found}
         return by_tape | {x.back: x for x in found}
+
+    @cached_property
+    def rows(self) -> set[Node]:
+        """The loops whose turns lie in a row; not those that save matrices."""
+        return {x for x in rows(self.origins) if (x, 0) not in self.matrices}
 
     def function(self) -> str:
         """The whole function."""
@@ -232,18 +238,22 @@ class _Emitter:
         """A loop, or a walk along tapes."""
         Turns(self, node).emit(results)
 
+    def place(self, base: str, place: int) -> str:
+        """Where a value lies that stands so many places behind another."""
+        if not place:
+            return base
+        return str(self.text.let(f"getelementptr i64, ptr {base}, i64 {place}"))
+
     def load(self, base: str, place: int, known: Type) -> str:
         """A value in a record, or of a turn."""
-        let = self.text.let
-        at = let(f"getelementptr i64, ptr {base}, i64 {place}")
+        let, at = self.text.let, self.place(base, place)
         if known.kind == "bool":
             return let(f"trunc i64 {let(f'load i64, ptr {at}')} to i1")
         return let(f"load {llvm_type(known)}, ptr {at}")
 
     def store(self, base: str, place: int, x: Node, value: str) -> None:
         """Put a value into a record, or to those of a turn."""
-        text = self.text
-        at = text.let(f"getelementptr i64, ptr {base}, i64 {place}")
+        text, at = self.text, self.place(base, place)
         if x.type.kind == "bool":
             value = text.let(f"zext i1 {value} to i64")
             text.do(f"store i64 {value}, ptr {at}")
@@ -260,7 +270,7 @@ class _Emitter:
         return found
 
     def room(
-        self, count: int, is_sure: bool = False, known: str = ""
+        self, count: int, is_sure: bool = False, known: str = "", is_noted: bool = True
     ) -> tuple[str, str]:
         """Room for some values on the arena: from where to where.
 
@@ -268,13 +278,15 @@ class _Emitter:
             count: of 8 bytes each.
             is_sure: whether somebody has looked that there is room.
             known: the arena's top, if a register has it.
+            is_noted: whether the new top is written to memory.
         """
         text = self.text
         if not is_sure:
             known = self.look(count, known)
         found = known or text.let("load ptr, ptr @top")
         top = text.let(f"getelementptr i64, ptr {found}, i64 {count}")
-        text.do(f"store ptr {top}, ptr @top")
+        if is_noted:
+            text.do(f"store ptr {top}, ptr @top")
         return found, top
 
     def emit_call(self, node: Node, results: dict[int, Node]) -> None:

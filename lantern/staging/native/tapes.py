@@ -5,8 +5,9 @@ tape of the loop around, and the walk be inside of the walk along that one.
 """
 
 from lantern.staging.ir import Block, Function, Node, walk
+from lantern.staging.types import TAPE
 
-__all__ = ["Origins", "is_fixed"]
+__all__ = ["Origins", "is_fixed", "rows"]
 
 
 class Origins:
@@ -16,13 +17,15 @@ class Origins:
         nodes: all of the function's.
         places: of each node and parameter, its block and where it stands there.
         owners: of each block inside of another, the node that it belongs to.
+        blocks: all of them, and the function's own.
     """
 
     def __init__(self, f: Function) -> None:
         self.nodes = walk(f.body)
         self.owners = {block: x for x in self.nodes for block in x.blocks}
         self.places: dict[Node, tuple[Block, int]] = {}
-        for block in (f.body, *self.owners):
+        self.blocks = f.body, *self.owners
+        for block in self.blocks:
             self.places.update((p, (block, -1)) for p in block.parameters)
             self.places.update((x, (block, i)) for i, x in enumerate(block.nodes))
 
@@ -104,4 +107,40 @@ def is_fixed(node: Node) -> bool:
     moves = ("loop", "back")
     return not any(
         x.op in ("call", "pack") or (x.op in moves and x.static.written) for x in inside
+    )
+
+
+def rows(origins: Origins) -> set[Node]:
+    """The loops whose turns lie in a row, and are walked by their places alone.
+
+    Nobody has their tapes but walks that go along no others: no turn needs a pointer to
+    the one before.
+    """
+    users: dict[Node, list[Node]] = {}
+    for node in origins.nodes:
+        for x in node.inputs:
+            users.setdefault(x, []).append(node)
+    handed_out = {x for block in origins.blocks for x in block.results}
+    tapes: dict[Node, list[Node]] = {}
+    for x in origins.nodes:
+        if x.op == "result" and x.type is TAPE:
+            tapes.setdefault(x.inputs[0], []).append(x)
+    return {
+        loop
+        for loop, own in tapes.items()
+        if loop.op == "loop"
+        and is_fixed(loop)
+        and any(loop.static.written)  # else all turns lie at one place
+        and handed_out.isdisjoint(own)
+        and all(_goes_along(walk, own) for x in own for walk in users.get(x, []))
+    }
+
+
+def _goes_along(walk: Node, tapes: list[Node]) -> bool:
+    """Whether a node is a walk along some tapes, and no others."""
+    if walk.op != "back":
+        return False
+    count = len(walk.static.read)
+    return {*walk.inputs[:count]} <= {*tapes} and {*walk.inputs[count:]}.isdisjoint(
+        tapes
     )

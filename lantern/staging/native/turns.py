@@ -3,9 +3,11 @@
 A tape is a list of turns on the arena, newest first: each is a pointer to the one
 before and the values of the turn. Where nothing else comes to the arena in a turn,
 they lie side by side: there a walk counts its way back. Its processor need not wait for
-a pointer to come from memory, which then says only whether there is another turn.
+a pointer to come from memory, which then says only whether there is another turn. Where
+all that goes along them is such walks, the pointers are left out: a row of turns.
 """
 
+import re
 from typing import Any
 
 from lantern.staging.ir import Block, Node
@@ -34,6 +36,9 @@ LAG = 8
 """Lines of a turn between a value and what a matrix makes of it."""
 
 
+_PYTHON = re.compile(r"@(Py|asked|got_attribute|made|\w+_of)\b|@Py")
+
+
 class Turns:
     """The text of one loop or walk.
 
@@ -49,12 +54,15 @@ class Turns:
         self.state = node.blocks[0].parameters[sum(node.static.read) :]
         self.most, self.has_room = self._most(), False
         self.top = self.moved = ""  # the arena's, if only the tapes move it
+        self.is_noted = True  # in each turn, in memory
         self.first, self.straight = 0, ""  # what comes in one piece, and its label
         self.product: Matrix | None = way.matrices.get(node)
         tapes = range(len(node.static.written))
         self.saved = [way.matrices.get((node, k)) for k in tapes]
         self.early = [{} if x is None else early(way, x) for x in self.saved]
         self.loads: list[str] = []  # of what a matrix has that no turn changes
+        self.row = self._row()
+        self.first_place = ""  # where the first turn of that row lies
         self.multiplied: Multiplied | None = None
         self._products: list[str] = []  # after a turn
         if self.saved and self.saved[0] is not None and self.saved[0].is_next:
@@ -71,6 +79,13 @@ class Turns:
         most = None if self.header is None else most_turns(self.node)
         return most if most is not None and most < SELDOM else None
 
+    def _row(self) -> tuple[Node, int] | None:
+        """Along which loop's row a walk goes, and from which of its tapes on."""
+        if self.header is not None:
+            return None
+        source = self.way.origins.of_tape(self.node.inputs[0], False)
+        return source if source is not None and source[0] in self.way.rows else None
+
     def emit(self, results: dict[int, Node]) -> None:
         """All turns; what they end with are the node's results."""
         way, text, node = self.way, self.text, self.node
@@ -79,7 +94,10 @@ class Turns:
             return
         head, turn, end = (text.fresh(x) for x in ("head", "turn", "end"))
         self._look_ahead()
-        start = self._fixed_top()
+        start = way.row_starts[node] = self._fixed_top()
+        if self.row is not None:
+            place = self._lie(self.row)[0]
+            self.first_place = way.place(way.row_starts[self.row[0]], place)
         before, door = text.label, len(text.lines)
         text.jump(head)
         text.begin(head)
@@ -116,6 +134,8 @@ class Turns:
         ]
         text.lines[door:door] = self.loads
         text.begin(end)
+        if start and not self.is_noted:
+            text.do(f"store ptr {self.top}, ptr @top")
         self._end(results, phis)
 
     def _end(self, results: dict[int, Node], values: list[str]) -> None:
@@ -156,7 +176,8 @@ class Turns:
         kinds = [llvm_type(p.type) for p in self.state]
         starts = list(zip(kinds, inputs[len(read) :], strict=True))
         starts += [("ptr", "null") for _ in written]
-        starts += [("ptr", x) for x in inputs[: len(read)]]
+        if self.row is None:
+            starts += [("ptr", x) for x in inputs[: len(read)]]
         if read:  # where the turn lies that the first tape's pointer is to
             starts.append(("ptr", inputs[0]))
         if self._asks:
@@ -175,6 +196,8 @@ class Turns:
             text.fork(self.way.value(self.header.results[0]), turn, end)
             text.begin(turn)
             return []
+        if self.row is not None:
+            return self._begin_in_row(walked[0], turn, end)
         text.fork(text.let(f"icmp ne ptr {walked[0]}, null"), turn, end)
         text.begin(turn)
         count = len(self.node.static.read)
@@ -182,6 +205,14 @@ class Turns:
         size = self._size()
         lies = f"getelementptr i64, ptr {walked[count]}, i64 -{size}"
         return [*older, text.let(lies) if size else older[0]]
+
+    def _begin_in_row(self, place: str, turn: str, end: str) -> list[str]:
+        """Likewise of a walk along a row: it ends before the first turn's place."""
+        text = self.text
+        text.fork(text.let(f"icmp uge ptr {place}, {self.first_place}"), turn, end)
+        text.begin(turn)
+        self._load([place] * len(self.node.static.read), place)
+        return [text.let(f"getelementptr i64, ptr {place}, i64 -{self._size()}")]
 
     def _size(self) -> int:
         """How far from each other the turns on the first tape lie; 0 if none knows."""
@@ -195,7 +226,17 @@ class Turns:
         for i in range(len(slots)):
             matrix = self.way.matrices.get((loop, i))
             slots[i] = slots[i] if matrix is None else matrix.slots
-        return k + sum(slots[:k]), len(slots) + sum(slots)
+            slots[i] += self._link(loop)
+        return sum(slots[:k]), sum(slots)
+
+    def _link(self, loop: Node) -> int:
+        """Whether a turn has a pointer to the one before."""
+        return int(loop not in self.way.rows)
+
+    def _calls_python(self) -> bool:
+        """Whether a turn calls Python, which may call programs that save."""
+        lines = self.text.lines[self.first :]
+        return any(" call " in line and _PYTHON.search(line) for line in lines)
 
     def _beside(self, i: int) -> int | None:
         """How far the turns on the i-th tape lie behind the first's; None: unknown."""
@@ -219,13 +260,13 @@ class Turns:
             else:  # nothing stands for a tape of zeros
                 none = let(f"icmp eq ptr {tape}, null")
                 at = let(f"select i1 {none}, ptr @zeros, ptr {tape}")
-            known = i > 0 and beside is not None
+            known = self.row is not None or (i > 0 and beside is not None)
             older.append(tape if known else let(f"load ptr, ptr {at}"))
             if self.product is not None:
                 break
             for j in range(k):
                 p = next(parameters)
-                way.values[p] = way.load(at, j + 1, p.type)
+                way.values[p] = way.load(at, j + (self.row is None), p.type)
         return older
 
     def _look_ahead(self) -> None:
@@ -249,7 +290,8 @@ class Turns:
     def _room(self) -> str:
         """Room for what a turn saves."""
         size = self._lie((self.node, 0))[1]
-        base, self.moved = self.way.room(size, self.has_room, self.top)
+        how = self.has_room, self.top, self.is_noted
+        base, self.moved = self.way.room(size, *how)
         return str(base)
 
     def _saved(self, base: str, tapes: list[str], values: list[str]) -> list[str]:
@@ -259,18 +301,21 @@ class Turns:
         if self.multiplied is not None:
             self._multiply(self.multiplied)
             return tapes
-        way, let, longer = self.way, self.text.let, []
+        way, longer = self.way, []
         pairs = zip(self.body.results[state_of(self.node) :], values, strict=True)
-        saved = iter(list(pairs))
-        base = base or self._room()
+        saved, link = iter(list(pairs)), self._link(self.node)
+        if not base:
+            self.is_noted = not self.top or self._calls_python()
+            base = self._room()
         for i, k in enumerate(self.node.static.written):
             own = [next(saved) for _ in range(k)]
             matrix, place = self.saved[i], self._lie((self.node, i))[0]
-            turn = let(f"getelementptr i64, ptr {base}, i64 {place}") if place else base
-            self.text.do(f"store ptr {tapes[i]}, ptr {turn}")
+            turn = way.place(base, place)
+            if link:
+                self.text.do(f"store ptr {tapes[i]}, ptr {turn}")
             if matrix is None:
                 for j, (x, value) in enumerate(own):
-                    way.store(turn, j + 1, x, value)
+                    way.store(turn, j + link, x, value)
             else:
                 there = len(self.text.lines)
                 columns = Columns(way, matrix, self.early[i])
