@@ -64,7 +64,7 @@ def matmul(x: Any, y: Any) -> Any:
     Shapes:
         x: (..., n, k); y: (..., k, m); result: (..., n, m)
     """
-    if not _are_many(x, y):
+    if x.size * y.shape[-1] <= LEAST or not _are_many(x, y):
         return x @ y
     of_x, of_y = (tuple(step // 4 for step in a.strides) for a in (x, y))
     primitive = _matrices(x.shape, of_x, y.shape, of_y, threads())
@@ -80,7 +80,7 @@ def _are_many(x: Any, y: Any) -> bool:
     if x.ndim < 3 or not (single(x) and single(y)) or x.shape[:-2] != y.shape[:-2]:
         return False
     (n, k), m = x.shape[-2:], y.shape[-1]
-    if k != y.shape[-2] or 1 in (n, m) or x.size * m <= LEAST or not _is_faster():
+    if k != y.shape[-2] or 1 in (n, m) or not _is_faster():
         return False
     if threads() == 1 and y.strides[-1] == 4:
         return False
