@@ -34,7 +34,14 @@ from lantern.staging.objects import HEAP_TYPE
 from lantern.staging.python_functions import TABLE, ordered
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
-from lantern.staging.staged import Staged, is_staged, operate, perform, staged
+from lantern.staging.staged import (
+    NeedsPlainError,
+    Staged,
+    is_staged,
+    operate,
+    perform,
+    staged,
+)
 from lantern.staging.structure import is_faithful, is_undefined
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import FLOAT, INT
@@ -48,6 +55,7 @@ _MATH = frozenset(
     "erfc exp exp2 expm1 fabs floor fmod gamma hypot isfinite isinf isnan ldexp lgamma "
     "log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh trunc".split()
 )
+_MATH_OF_KNOWN = frozenset("comb factorial frexp gcd isqrt lcm modf perm".split())
 _PURE_LANTERN = frozenset("abs clip imag real sign where conj".split())
 _READ: dict[Any, frozenset[str]] = {
     list: frozenset("copy count index".split()),
@@ -282,6 +290,8 @@ def _call_builtin(
     if isinstance(owner, ModuleType):
         if owner is math and name in _MATH and not kwargs:
             return _call_math(name, f, args)
+        if owner is math and name in _MATH_OF_KNOWN and not kwargs:
+            return _call_known(f, args)
         if f in _OPERATORS:
             return f(*args)
         raise _refused(f, "it is not known what it does")
@@ -312,6 +322,12 @@ def _call_math(name: str, f: Any, args: tuple[Any, ...]) -> Any:
         x, base = (_call_math(name, f, (y,)) for y in args)
         return x / base
     return perform(f"math.{name}", args, {})
+
+
+def _call_known(f: Any, args: tuple[Any, ...]) -> Any:
+    if all(type(x) in (float, int, bool) for x in args):
+        return f(*args)
+    raise NeedsPlainError(f"{f.__name__}: of what is known only when the program runs.")
 
 
 def _construct(

@@ -204,6 +204,9 @@ class Writer:
         if op == "is_method":
             name, function = static
             return f"{inputs[0]}.{name}.__func__ is {function.__qualname__}"
+        if op == "fsum":
+            self.uses_math = True
+            return f"math.fsum([{', '.join(inputs)}])"
         if op == "pack":
             return f"({', '.join(inputs)}{',' * (len(inputs) == 1)})"
         if op == "unpack":

@@ -25,7 +25,7 @@ from lantern.staging.staged import (
     perform,
     staged,
 )
-from lantern.staging.types import type_of
+from lantern.staging.types import BOOL, type_of
 
 __all__: list[str] = []
 
@@ -51,6 +51,13 @@ def select(condition: Any, z_bar: Any) -> Any:
 def logical_not(x: Any) -> Any:
     """Whether it does not hold."""
     return operate("not", x) if type(x) is Staged else perform("logical_not", (x,), {})
+
+
+def where(condition: Any, /, *branches: Any) -> Any:
+    """x where a condition holds, else y; a number holds unless it is zero."""
+    if type(condition) is Staged and condition.node.type is not BOOL:
+        condition = operate("not_equal", condition, 0)
+    return _found("where")(condition, *branches)
 
 
 class Part:

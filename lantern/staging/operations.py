@@ -81,6 +81,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "to_int": int,
     "round_to_int": round,
     "round_to": round,
+    "fsum": lambda *xs: math.fsum(xs),
 }
 _PREDICATES = frozenset(
     "less less_equal greater greater_equal equal not_equal not is_none".split()

@@ -2,6 +2,7 @@
 
 import builtins
 import functools
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from lantern.errors import StagingError
 from lantern.staging.control import IF, StoppedError, has_staged, truth
 from lantern.staging.ir import current, taking_ahead
 from lantern.staging.session import Session
-from lantern.staging.staged import NeedsPlainError, Staged, is_staged, operate
+from lantern.staging.staged import NeedsPlainError, Staged, is_staged, operate, perform
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, FLOAT, INT
 
@@ -107,6 +108,66 @@ def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
     for x in each:
         total = total + x
     return total
+
+
+def _product(session: Session, xs: Any, *, start: Any = 1) -> Any:
+    total = start
+    for x in xs:
+        total = total * x
+    return total
+
+
+def _fsum(session: Session, xs: Any) -> Any:
+    items = [_operand("fsum", x) for x in xs]
+    if not any(map(is_staged, items)):
+        return math.fsum(items)
+    return operate("fsum", *items)
+
+
+def _dist(session: Session, p: Any, q: Any) -> Any:
+    ends = [[_as_float("dist", x) for x in row] for row in (p, q)]
+    if len(ends[0]) != len(ends[1]):
+        raise StoppedError  # Python says why
+    steps = [x - y for x, y in zip(*ends, strict=True)]
+    if not any(map(is_staged, steps)):
+        return math.hypot(*steps)
+    return perform("math.hypot", tuple(steps), {})
+
+
+def _is_close(
+    session: Session, x: Any, y: Any, *, rel_tol: Any = 1e-9, abs_tol: Any = 0.0
+) -> Any:
+    """``math.isclose``, by the tests that Python makes."""
+    x, y, *tolerances = (_as_float("isclose", z) for z in (x, y, rel_tol, abs_tol))
+    if not any(map(is_staged, (x, y, *tolerances))):
+        return math.isclose(x, y, rel_tol=tolerances[0], abs_tol=tolerances[1])
+    lt = session.lt
+    for z in tolerances:
+        lt.claim(lt.not_(z < 0.0), None)
+    rel_tol, abs_tol = tolerances
+    far, *near = (_applied(math.fabs, z) for z in (y - x, rel_tol * y, rel_tol * x))
+    is_near = (far <= abs_tol) | (far <= near[0]) | (far <= near[1])
+    are_finite = _applied(math.isfinite, x) & _applied(math.isfinite, y)
+    return (x == y) | (are_finite & is_near)
+
+
+def _applied(f: Any, x: Any) -> Any:
+    """A function of math, which no derivative goes through."""
+    return operate(f"math.{f.__name__}", x) if is_staged(x) else f(x)
+
+
+def _operand(asked: str, x: Any) -> Any:
+    """A float or an int, as Python's functions of C take them."""
+    if isinstance(x, StagedTree):
+        return x.unboxed()
+    if type(x) not in (Staged, float, int, bool):
+        raise StagingError(f"{asked}: of other objects than numbers.")
+    return x
+
+
+def _as_float(asked: str, x: Any) -> Any:
+    x = _operand(asked, x)
+    return operate("to_float", x) if is_staged(x) else float(x)
 
 
 COMPENSATES = sum([1e100, 1.0, -1e100]) == 1.0
@@ -430,6 +491,10 @@ TABLE: dict[Any, Callable[..., Any]] = {
     next: _next,
     map: _map,
     getattr: _getattr,
+    math.prod: _product,
+    math.fsum: _fsum,
+    math.dist: _dist,
+    math.isclose: _is_close,
     abs: _abs,
     pow: _pow,
     divmod: _divmod,

@@ -367,6 +367,13 @@ def further_mathematics(x, n):
     return math.gamma(x) + math.lgamma(x) + math.hypot(x, n) + round(x, n) + round(x, 1)
 
 
+def mathematics_of_rows(x, row):
+    total = math.prod(row) * math.prod((x + i for i in range(3)), start=0.5)
+    if math.isclose(x, row[0], rel_tol=1e-3):
+        total += math.comb(5, 2)
+    return total + math.fsum([x, *row, 1e16, -1e16]) + math.dist((x, 1.0, 2), row)
+
+
 class Spring:
     def __init__(self, stiffness):
         self.stiffness = stiffness
@@ -837,6 +844,11 @@ CASES = [
         "`math.gamma`, `lgamma`, `hypot`, `round(x, n)`, by calls of Python's",
         further_mathematics,
         [(1.2345, 2), (2.675, 2), (-1.0, 0), (-0.04, -1), (200.0, 1), (math.inf, 1)],
+    ),
+    (
+        "`math.prod`, `isclose`, and by calls of Python's `fsum` and `dist`",
+        mathematics_of_rows,
+        [(1.5, [1.4999, 0.1, 2.0]), (1.5, [3.0, 0.1, 1e-9])],
     ),
     (
         "`super`",

@@ -52,6 +52,39 @@ def test_exceptions_have_pythons_context(mode, x):
         assert outcome(jitted, x) == outcome(math_of_inverse, x)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: math.prod([x, y, 3]),
+        lambda x, y: math.prod((y, x), start=x),
+        lambda x, y: math.fsum([x, 1e16, y, -1e16, 0.1]),
+        lambda x, y: math.fsum([x]) + math.fsum([]),
+        lambda x, y: math.dist([x, y], (1.0, 2.0)),
+        lambda x, y: math.dist((x, y, 0.1), [y, 3, x]),
+        lambda x, y: math.hypot(x, y, 0.1, 3),
+        lambda x, y: math.isclose(x, y),
+        lambda x, y: math.isclose(x, y, rel_tol=0.1, abs_tol=y),
+        lambda x, y: math.dist([x], [y, x]),
+    ],
+)
+def test_functions_of_rows_have_pythons_last_bit(mode, f):
+    jitted, numbers = lantern.jit(f), [0.1, -0.0, 3, 2**60, 1e308, 1.0 + 1e-10, 1.0]
+    for x in numbers:
+        for y in [*numbers, math.inf, math.nan, -1e-9]:
+            assert outcome(jitted, x, y) == outcome(f, x, y)
+
+
+@pytest.mark.parametrize("n", [0, 3, -1, 0.0, 2.5, True])
+def test_where_takes_numbers_for_conditions(mode, n):
+    def either(x, n):
+        return lantern.where(n, x * 3.0, x) + lantern.where(n > 1, x, 1)
+
+    for f in (either, lantern.grad(either)):
+        jitted = lantern.jit(f)
+        assert jitted(1.5, n) == f(1.5, n)
+        assert "as it is" not in lantern.explain(jitted)
+
+
 def math_of_inverse(x):
     return math.sqrt(1 / x - 1)
 

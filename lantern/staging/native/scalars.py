@@ -10,9 +10,11 @@ from functools import reduce
 
 from lantern.errors import StagingError
 from lantern.staging.ir import Node
+from lantern.staging.native.layout import tuple_items
 from lantern.staging.native.tables import (
     ARITHMETIC,
     ASKED,
+    ASKED_OF_ROWS,
     BITS,
     FLOAT_TESTS,
     HALF,
@@ -84,6 +86,8 @@ class Scalars:
             return self._whole(node, *values)
         if op in ASKED and len(values) <= 2:
             return self._asked(node, values, types)
+        if op in ASKED_OF_ROWS:
+            return self._asked_of_row(node, values, types)
         if node.type is INT:
             whole = [self.to_i64(v, t) for v, t in zip(values, types, strict=True)]
             return self._on_ints(node, whole)
@@ -98,18 +102,34 @@ class Scalars:
 
     def _asked(self, node: Node, values: list[str], types: list[Type]) -> str:
         """What a function of Python's gives for one or two numbers."""
-        let, boxes = self.text.let, []
         if node.type is not FLOAT or BOOL in types:
             raise unsupported(node)
-        for value, known in zip(values, types, strict=True):
-            if known is FLOAT:
-                boxes.append(let(f"call ptr @PyFloat_FromDouble(double {value})"))
-            else:
-                boxes.append(let(f"call ptr @PyLong_FromLongLong(i64 {value})"))
+        boxes = [self._boxed(*pair) for pair in zip(values, types, strict=True)]
+        return self._answer(ASKED[node.op], boxes)
+
+    def _asked_of_row(self, node: Node, values: list[str], types: list[Type]) -> str:
+        """What such a function gives for a tuple of numbers."""
+        let = self.text.let
+        if BOOL in types:
+            raise unsupported(node)
+        row = let(f"call ptr @PyTuple_New(i64 {len(values)})")
+        for i, pair in enumerate(zip(values, types, strict=True)):
+            box = self._boxed(*pair)
+            at = let(f"getelementptr i8, ptr {row}, i64 {tuple_items() + 8 * i}")
+            self.text.do(f"store ptr {box}, ptr {at}")
+        return self._answer(ASKED_OF_ROWS[node.op], [row])
+
+    def _boxed(self, value: str, known: Type) -> str:
+        """A float or an int as an object of Python's."""
+        if known is FLOAT:
+            return self.text.let(f"call ptr @PyFloat_FromDouble(double {value})")
+        return self.text.let(f"call ptr @PyLong_FromLongLong(i64 {value})")
+
+    def _answer(self, f: object, boxes: list[str]) -> str:
+        """The float that a function of Python's gives for objects, which it takes."""
         x, y = [*boxes, "null"][:2]
-        f = self.text.object(ASKED[node.op])
-        args = f"ptr {f}, ptr {x}, ptr {y}, i64 {len(boxes)}"
-        return self.finite(let(f"call double @asked({args})"))
+        args = f"ptr {self.text.object(f)}, ptr {x}, ptr {y}, i64 {len(boxes)}"
+        return self.finite(self.text.let(f"call double @asked({args})"))
 
     # Conversions.
 

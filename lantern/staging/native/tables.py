@@ -1,10 +1,11 @@
 """Names: Python's operations on numbers, and what LLVM and the C library call them."""
 
-from math import gamma, hypot, ldexp, lgamma, remainder
+from math import fsum, gamma, hypot, ldexp, lgamma, remainder
 
 __all__ = [
     "ARITHMETIC",
     "ASKED",
+    "ASKED_OF_ROWS",
     "BITS",
     "FLOAT_TESTS",
     "HALF",
@@ -30,6 +31,9 @@ ASKED = {
     "round_to": round,
 }
 """Functions that Python has of its own, to the last bit: they are called."""
+
+ASKED_OF_ROWS = {"fsum": fsum, "math.hypot": lambda row: hypot(*row)}
+"""Such functions of any number of floats and ints, called with a tuple of them."""
 
 INTRINSICS = "sqrt fabs floor ceil trunc roundeven".split()
 ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul"}
