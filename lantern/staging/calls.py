@@ -31,7 +31,7 @@ from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.ir import current
 from lantern.staging.objects import HEAP_TYPE
-from lantern.staging.python_functions import TABLE, ordered
+from lantern.staging.python_functions import TABLE, Once, ordered
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
 from lantern.staging.staged import (
@@ -195,8 +195,10 @@ def follow(
     code = f.__code__
     if not ours:
         session.guards.function(f)
-    if code.co_flags & (0x20 | 0x80 | 0x100 | 0x200):
-        raise _refused(f, "it is a generator or a coroutine")
+    if code.co_flags & (0x80 | 0x100 | 0x200):
+        raise _refused(f, "it is a coroutine")
+    if code.co_flags & 0x20:
+        return Once(_run(session, f, *args, **kwargs))
     if code in session.recursive and not kwargs and any(map(has_staged, args)):
         return call_function(f, functools.partial(_run, session, f), args)
     apart = "inline" in current.off and bool(session.active)

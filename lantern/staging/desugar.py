@@ -31,7 +31,15 @@ _LOOPS = (ast.For, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-_OTHERS = ast.Try, ast.TryStar, ast.With, ast.Match, ast.NamedExpr
+_OTHERS = (
+    ast.Try,
+    ast.TryStar,
+    ast.With,
+    ast.Match,
+    ast.NamedExpr,
+    ast.Yield,
+    ast.YieldFrom,
+)
 
 
 def is_desugared(nodes: Iterable[ast.AST]) -> bool:

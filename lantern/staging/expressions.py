@@ -123,6 +123,12 @@ class Expressions(ast.NodeTransformer):
             node.value = call_of("items_of", [node.value], node.value)
         return node
 
+    def visit_Yield(self, node: ast.Yield | ast.YieldFrom) -> Any:
+        """A ``yield`` that is no statement: what is around it may not be evaluated."""
+        raise refuse(node, "yield in an expression")
+
+    visit_YieldFrom = visit_Yield  # noqa: N815  # as ast names them
+
     def visit_Compare(self, node: ast.Compare) -> Any:
         """Comparisons, chains of them among them."""
         left = self.visit(node.left)

@@ -42,7 +42,9 @@ def _new_code(code: CodeType, holder: "_Holder", is_careful: bool) -> CodeType:
 def _rewriter() -> str:
     """Which rewriter this is, by its own source."""
     here = Path(__file__).parent
-    names = "rewrite rewriter syntax desugar expressions lifetimes source".split()
+    names = (
+        "rewrite rewriter generators syntax desugar expressions lifetimes source"
+    ).split()
     files = [here / f"{name}.py" for name in names]
     return key_of(x.read_text("utf-8") for x in files if x.exists())
 

@@ -12,7 +12,13 @@ from copy import deepcopy
 from typing import Any
 
 from lantern.staging.desugar import check_named, desugared, is_desugared
-from lantern.staging.expressions import Expressions
+from lantern.staging.generators import (
+    Generators,
+    check_yields,
+    is_suspending,
+    never_yields,
+    yields,
+)
 from lantern.staging.lifetimes import note_lifetimes
 from lantern.staging.syntax import (
     JUMPS,
@@ -46,8 +52,6 @@ _REFUSED: dict[type[ast.AST], str] = {
     ast.AsyncFor: "async",
     ast.AsyncFunctionDef: "async",
     ast.Await: "await",
-    ast.Yield: "yield",
-    ast.YieldFrom: "yield",
     ast.ClassDef: "class",
     ast.Global: "global",
 }
@@ -68,6 +72,9 @@ def new_function(
     nodes = own_nodes(body)
     is_plain = is_desugared(nodes)
     own = assigned(body, not is_plain)
+    suspends = not is_plain and yields(body)
+    if suspends:
+        check_yields(nodes, own)
     if not is_plain:
         named = check_named(body, nodes)
         body = desugared(body)
@@ -85,6 +92,7 @@ def new_function(
         own = [x for x in own if x not in others]
     taken = {x.arg for x in parameters}
     rewriter = _Rewriter(is_careful, not is_plain, [*others, *shared])
+    rewriter.suspends = suspends
     rewriter.first = next((x.arg for x in parameters), None)
     lines = [setter(x, at) for x in named] + rewriter.block(body)
     mine = [x for x in shared if x in own or x in taken]
@@ -94,6 +102,8 @@ def new_function(
         known = {*own, *taken, *others, *shared}
         extra = [x for x in assigned(lines, not is_plain) if x not in known]
         lines = undefined(extra, at) + lines
+    if suspends:
+        lines.insert(0, never_yields(at))
     if others:
         lines.insert(0, placed(ast.Nonlocal(others), at))
     made: ast.FunctionDef = placed(
@@ -125,18 +135,22 @@ class _Loop:
         self.returned = f"_lt_returned{number}"
 
 
-class _Rewriter(Expressions):
+class _Rewriter(Generators):
     """The rewriting of one function.
 
     Args:
         is_careful: whether operators go through ``lt``, too.
         has_named: whether it has a ``:=``.
         shared: variables that other functions assign to, too: so may each call.
+
+    Attributes:
+        suspends: whether the function has a ``yield``.
     """
 
     def __init__(self, is_careful: bool, has_named: bool, shared: list[str]) -> None:
         self.is_careful, self.has_named, self.shared = is_careful, has_named, shared
         self.count = 0
+        self.suspends = False
         self.loops: list[_Loop] = []
 
     def fresh(self, name: str) -> str:
@@ -149,6 +163,9 @@ class _Rewriter(Expressions):
         out: list[ast.stmt] = []
         for i, statement in enumerate(body):
             rest = list(body[i + 1 :])
+            if self.suspends and not self.loops and self.is_kept(statement):
+                out.append(self.kept(statement))
+                continue
             if isinstance(statement, ast.If) and jumps_in([statement], JUMPS):
                 return out + self.jumping_if(statement, rest)
             if isinstance(statement, ast.While | ast.For):
@@ -169,6 +186,8 @@ class _Rewriter(Expressions):
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         """One statement that is no loop, and no branch with a jump."""
+        if self.suspends and is_suspending(node):
+            return [self.suspending(node)]
         if isinstance(node, ast.If):
             return self.plain_if(node)
         if isinstance(node, ast.Return) and self.loops:

@@ -721,6 +721,22 @@ class Surface:
         """A generator that the program writes down."""
         return Once(x)
 
+    def known(self, test: Any) -> bool:
+        """What a test beside a ``yield`` says, which has to be known."""
+        self.session.step()
+        test = self.truth(test)
+        if is_staged(test) and test.node.op != "constant":
+            raise NeedsPlainError(
+                "yield: how often is known only when the program runs. Return a value."
+            )
+        return bool(test)
+
+    def turns(self, items: Any) -> Iterator[Any]:
+        """What a loop with a ``yield`` in it goes through."""
+        for x in self.items_of(items):
+            self.session.step()
+            yield x
+
     def filtered(self, f: Any, pairs: Iterator[tuple[Any, Callable[[], Any]]]) -> Any:
         """``f(x for ... if test)``, of tests and functions that make the items."""
         if f is sum and (self.session.derivatives or not COMPENSATES):

@@ -15,6 +15,7 @@ __all__ = [
     "call_of",
     "check_name",
     "check_target",
+    "children",
     "declared",
     "ends",
     "false",

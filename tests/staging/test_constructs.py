@@ -699,12 +699,33 @@ def generator_expressions(x):
     return sum(x * i for i in range(3))
 
 
+def powers(x, n):
+    y = 1.0
+    for _ in range(n):
+        yield y
+        y = y * x
+
+
 def generators(x):
     def items():
         yield x
-        yield x * x
+        yield from powers(x, 4)
 
-    return sum(items())
+    total = 0.0
+    for v in items():
+        if v > 5:
+            break
+        total += v
+    return total * sum(powers(x, 3)) + next(items())
+
+
+def generators_of_unknown_length(x):
+    def halves(y):
+        while y > 0.1:
+            yield y
+            y = y * 0.5
+
+    return sum(halves(x))
 
 
 def matches(x):
@@ -780,6 +801,7 @@ CASES = [
         [(1.5, 2), (1.5, True)],
     ),
     ("generator expressions", generator_expressions, [(1.5,)]),
+    ("functions with `yield`, `yield from`", generators, [(1.5,), (2.5,)]),
     ("functions and lambdas inside, closures, defaults", closures, [(1.5,)]),
     ("`nonlocal`", rebinding, [(1.5, 5), (0.5, 0)]),
     ("recursion", recursion, [(0.5, 6), (0.5, 0)]),
@@ -937,7 +959,11 @@ CASES = [
     ("texts, keys and sorting of such objects", texts_of_objects, [(1.5,)]),
     ("arrays", arrays, [(1.5,)]),
     ("other blocks of `with`", others_with_blocks, [(1.5,)]),
-    ("functions with `yield`", generators, [(1.5,)]),
+    (
+        "functions with `yield`, where it is not known how often",
+        generators_of_unknown_length,
+        [(1.5,)],
+    ),
     ("`match` with dicts or `*`", rows_matched, [(2.0, (2.0, 1.0)), (2.0, {"a": 1.0})]),
     ("`:=` where it may not be evaluated", walrus_on_some_ways, [(2.0,), (-1.0,)]),
     ("changes of lists made outside", others_lists, [(1.5,)]),
