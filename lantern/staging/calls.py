@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import math
 import operator
+from collections import defaultdict, deque
 from contextlib import nullcontext, suppress
 from dataclasses import MISSING, fields, is_dataclass
 from types import (
@@ -59,7 +60,9 @@ _MATH_OF_KNOWN = frozenset("comb factorial frexp gcd isqrt lcm modf perm".split(
 _PURE_LANTERN = frozenset("abs clip imag real sign where conj".split())
 _READ: dict[Any, frozenset[str]] = {
     list: frozenset("copy count index".split()),
+    deque: frozenset("copy count index".split()),
     dict: frozenset("copy get items keys values".split()),
+    defaultdict: frozenset("copy get items keys values".split()),
     tuple: frozenset("count index".split()),
     set: frozenset("copy union intersection difference issubset".split()),
     float: frozenset("is_integer hex conjugate".split()),
@@ -68,14 +71,19 @@ _READ: dict[Any, frozenset[str]] = {
 }
 _WRITE: dict[Any, frozenset[str]] = {
     list: frozenset("append extend insert pop remove reverse clear sort".split()),
+    deque: frozenset(
+        "append appendleft clear extend extendleft insert pop popleft remove reverse "
+        "rotate".split()
+    ),
     dict: frozenset("update setdefault pop clear popitem".split()),
+    defaultdict: frozenset("update setdefault pop clear popitem".split()),
     set: frozenset("add update discard remove clear pop".split()),
 }
 _OPERATORS = frozenset(
     getattr(operator, name)
     for name in "add sub mul truediv floordiv mod pow neg pos lt le gt ge eq ne".split()
 )
-_MAKE = frozenset({list, tuple, dict, set})
+_MAKE = frozenset({list, tuple, dict, set, deque, defaultdict})
 _NEW = frozenset("copy items keys values union intersection difference".split())
 """What makes an object: others hand back what may be somebody else's."""
 COMPILED: dict[int, Any] = {}

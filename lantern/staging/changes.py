@@ -6,6 +6,7 @@ place that has not the same on each is a result of the branch, as a variable is.
 numbers in a container that turns change are part of the loop's state.
 """
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -53,18 +54,27 @@ class Change(NamedTuple):
     home: Block
 
 
+_ROWS = (list, deque)
+_DICTS = (dict, defaultdict)
+
+
 def _held(x: Any) -> Held:
-    if type(x) is list:
+    if type(x) in _ROWS:
         return Held([len(x)], list(x))
-    space = x if type(x) is dict else x.__dict__
+    space = x if type(x) in _DICTS else x.__dict__
     return Held(list(space), list(space.values()))
 
 
 def _put(x: Any, held: Held) -> None:
-    if type(x) is list:
-        x[:] = held.values
+    if type(x) in _ROWS and len(x) == len(held.values):
+        for i, value in enumerate(held.values):
+            x[i] = value
         return
-    space = x if type(x) is dict else x.__dict__
+    if type(x) in _ROWS:
+        x.clear()
+        x.extend(held.values)
+        return
+    space = x if type(x) in _DICTS else x.__dict__
     if not _are_same(list(space), held.keys):
         space.clear()
     space.update(zip(held.keys, held.values, strict=True))
@@ -83,7 +93,7 @@ def may_change(x: Any, home: Block) -> bool:
     block: Block | None = current.blocks[-1]
     if block is home:
         return True
-    if type(x) not in (list, dict) and not _is_all_attributes(x):
+    if type(x) not in (*_ROWS, *_DICTS) and not _is_all_attributes(x):
         return False
     while block is not None and block is not home:
         if block in current.carried:

@@ -10,7 +10,7 @@ import gc
 import os
 import traceback
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from functools import partial, update_wrapper
@@ -557,6 +557,8 @@ def _check_own(surface: Surface, x: Any, seen: set[int]) -> None:
     parts = tree_children(x)
     if parts is None:
         return
+    if isinstance(x, defaultdict) and not isinstance(x.default_factory, type | None):
+        raise StagingError("return: a defaultdict by a function. Return dict(it).")
     if not isinstance(x, tuple | None):
         if surface.session.is_callers(x):
             raise StagingError(

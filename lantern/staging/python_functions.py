@@ -5,6 +5,7 @@ import functools
 import math
 import operator
 import sys
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -510,6 +511,8 @@ TABLE: dict[Any, Callable[..., Any]] = {
             tuple,
             dict,
             set,
+            deque,
+            defaultdict,
             callable,
         )
     },

@@ -1,6 +1,6 @@
 """Structures of staged values: taken apart into leaves, and put together again."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -133,8 +133,17 @@ def describe(tree: Any) -> str:
     if children is None:
         return "."
     inside = [f"{_key(key)}: {describe(x)}" for key, x in children]
-    size = len(getattr(tree, "__dict__", ()))
-    return f"{kind.__qualname__}@{id(kind)}({size}: {', '.join(inside)})"
+    more = _besides(tree) or len(getattr(tree, "__dict__", ()))
+    return f"{kind.__qualname__}@{id(kind)}({more}: {', '.join(inside)})"
+
+
+def _besides(tree: Any) -> str:
+    """What a container of Python's is besides its parts."""
+    if isinstance(tree, deque):
+        return f"of {tree.maxlen}"
+    if isinstance(tree, defaultdict):
+        return f"by {id(tree.default_factory)}"
+    return ""
 
 
 def _key(x: Any) -> str:

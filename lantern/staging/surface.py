@@ -6,7 +6,7 @@ construct share come as two functions, which read them all and set them all.
 
 import operator
 import re
-from collections import namedtuple
+from collections import defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import is_dataclass
@@ -588,6 +588,8 @@ class Surface:
     def item(self, x: Any, index: Any) -> Any:
         """``x[index]``."""
         if not is_staged(index) or is_staged(x):
+            if isinstance(x, defaultdict) and index not in x:
+                return self._default(x, index)
             found = x[index]
             return self.session.made(found) if type(index) is slice else found
         if isinstance(x, list | tuple) and index.node.type is INT and len(x) <= 64:
@@ -595,6 +597,15 @@ class Surface:
                 raise StoppedError
             return self._half(list(x), self._place(x, index), 0)
         raise NeedsPlainError("item: an index that is known when the program runs.")
+
+    def _default(self, x: Any, key: Any) -> Any:
+        """What a defaultdict puts at a key that it does not have."""
+        if x.default_factory is None:
+            return x[key]  # as Python raises it
+        found = self.call(x.default_factory)
+        self.session.write(x, "a new key")
+        x[key] = found
+        return found
 
     def _place(self, x: Any, index: Any) -> Any:
         """The place that an index of a list means; it is one of the list's."""
@@ -797,13 +808,15 @@ class Surface:
             self.call(fset, x, value)
             return
         self.session.write(x, "an assignment to an attribute")
+        if isinstance(x, defaultdict):
+            raise StagingError(f"{name}: of a defaultdict it does not change.")
         if is_dataclass(x) and name not in x.__dataclass_fields__:
             raise StagingError(f"{name}: it is no field of a {type(x).__name__}.")
         setattr(x, name, value)
 
     def augment(self, op: str, x: Any, y: Any) -> Any:
         """``x op= y`` of a variable."""
-        if isinstance(x, list | dict | set):
+        if isinstance(x, list | dict | set | deque):
             self.session.write(x, "an augmented assignment")
             return _IN_PLACE[op](x, y)
         return BINARY[op](x, y)

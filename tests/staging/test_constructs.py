@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+from collections import OrderedDict, defaultdict, deque
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -251,6 +252,21 @@ def rows_of_lists(x):
             steps = table[i - 1][j], table[i][j - 1], table[i - 1][j - 1] * x
             table[i][j] = min(steps) + x * (i ^ j)
     return table[n - 1][n - 1] * table[-1][0]
+
+
+def queues(x):
+    waiting, sums = deque([(0, x)], maxlen=8), defaultdict(float)
+    while waiting:
+        depth, v = waiting.popleft()
+        sums[depth] += v
+        if depth < 3:
+            waiting += [(depth + 1, v * 0.5), (depth + 1, v * v)]
+    return sums[1] * sums[3] + len(sums)
+
+
+def counters(x):
+    counts = OrderedDict(a=1, b=2)
+    return sum(n * x for n in counts.values())
 
 
 def lists_that_grow(x):
@@ -831,6 +847,7 @@ CASES = [
         [(1.5, 9), (0.5, 0)],
     ),
     ("lists that grow in loops", lists_that_grow, [(1.5,)]),
+    ("`deque` and `defaultdict` made inside", queues, [(1.5,), (-0.5,)]),
     (
         "assignments to elements and attributes on one way of a branch",
         changes_on_one_way,
@@ -966,6 +983,7 @@ CASES = [
     ),
     ("`match` with dicts or `*`", rows_matched, [(2.0, (2.0, 1.0)), (2.0, {"a": 1.0})]),
     ("`:=` where it may not be evaluated", walrus_on_some_ways, [(2.0,), (-1.0,)]),
+    ("`Counter`, `OrderedDict`", counters, [(1.5,)]),
     ("changes of lists made outside", others_lists, [(1.5,)]),
     ("functions of other libraries", random_numbers, [(1.5,)]),
 ]
