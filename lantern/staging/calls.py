@@ -32,6 +32,7 @@ from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.ir import current
 from lantern.staging.objects import HEAP_TYPE
+from lantern.staging.optional import Optional, number_of
 from lantern.staging.python_functions import TABLE, Once, ordered
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import Session
@@ -131,9 +132,14 @@ def call(
     session: Session, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """The result of a call in a staged program."""
+    has_optional = False
     for x in (f, *args, *kwargs.values()):
         if is_undefined(x):
             x.refuse()
+        has_optional = has_optional or type(x) is Optional
+    if has_optional and not _is_followed(session, f):
+        args = tuple(map(number_of, args))
+        kwargs = {name: number_of(x) for name, x in kwargs.items()}
     owner = f.__self__ if type(f) is BuiltinFunctionType else f
     f = COMPILED.get(id(owner), f)
     kind = type(f)
@@ -162,6 +168,13 @@ def call(
         session.guards.attribute(kind, "__call__", method)
         return call(session, method, (f, *args), kwargs)
     raise _refused(f, "it is not known what it does")
+
+
+def _is_followed(session: Session, f: Any) -> bool:
+    """Whether a call runs a user's function, or passes its arguments on to one."""
+    if type(f) is FunctionType and not session.is_ours(f):
+        return str(f.__module__ or "").partition(".")[0] not in ("lantern", "numpy")
+    return type(f) in (FunctionType, MethodType, functools.partial, Methods)
 
 
 def _refused(f: Any, why: str) -> StagingError:

@@ -46,6 +46,7 @@ from lantern.staging.native.layout import is_known
 from lantern.staging.native.native import Native
 from lantern.staging.native.slots import SpentError
 from lantern.staging.operators import Careful
+from lantern.staging.optional import settled
 from lantern.staging.passes import in_order
 from lantern.staging.program import PLAIN, Program, stage
 from lantern.staging.session import NeedsCareError
@@ -490,7 +491,7 @@ def staged(
         def body(*values: Any, surface: Surface = surface) -> Any:
             for x in values:
                 surface.session.take(x)
-            result = surface.call(f, *values)
+            result = settled(surface.call(f, *values))
             _check_result(surface, result)
             return result
 

@@ -11,6 +11,7 @@ from lantern.staging.adjoint import adjoint
 from lantern.staging.closures import close, functions_of, substitute, used_in, walk_all
 from lantern.staging.hoist import hoist
 from lantern.staging.ir import Function, Node, building, current, emit, results_of
+from lantern.staging.optional import settled
 from lantern.staging.regions import prune
 from lantern.staging.staged import Staged, is_staged, node_of, operate, staged
 from lantern.staging.structure import describe, leaves_of, unflatten
@@ -103,7 +104,7 @@ def staged_forward(session: Any, f: Any, args: tuple[Any, ...], call: Call) -> A
     """What f gives for arguments that a derivative tracks."""
     session.derivatives += 1
     try:
-        return call(session, f, args, {})
+        return settled(call(session, f, args, {}))
     finally:
         session.derivatives -= 1
 

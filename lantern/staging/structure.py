@@ -16,7 +16,7 @@ from types import (
 )
 from typing import Any
 
-from lantern.core.tree import tree_children, tree_leaves, tree_map
+from lantern.core.tree import is_leaf, tree_children, tree_leaves, tree_map
 from lantern.errors import StagingError
 from lantern.staging.ir import current
 from lantern.staging.objects import class_attribute, is_by_identity
@@ -234,7 +234,9 @@ def contents_of(values: Iterable[Any]) -> tuple[Any, ...]:
             found.append(x.node)
         elif kind in _PLAIN:
             found.append((kind, repr(x)))
-        elif id(x) in seen or kind.__module__.startswith("lantern.staging."):
+        elif id(x) in seen or (
+            kind.__module__.startswith("lantern.staging.") and is_leaf(x)
+        ):
             found.append(id(x))
         else:
             seen.add(id(x))

@@ -37,6 +37,7 @@ from lantern.staging.ir import Block, building, current
 from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
 from lantern.staging.native.questions import MISSING
 from lantern.staging.objects import HEAP_TYPE, class_attribute
+from lantern.staging.optional import Optional, aligned, number_of, widened
 from lantern.staging.python_functions import COMPENSATES, Items, Once, StagedRange
 from lantern.staging.session import Session
 from lantern.staging.staged import (
@@ -124,6 +125,8 @@ class Surface:
 
     def truth(self, x: Any) -> Any:
         """What a test asks of a value: more in ``operators.py``."""
+        if type(x) is Optional:
+            return self.and_(self.not_(x.is_none), lambda: self._told(x.value))
         return self._is_true(x) if isinstance(x, StagedTree) else x
 
     def _is_true(self, x: StagedTree) -> Any:
@@ -184,7 +187,7 @@ class Surface:
             after = dict(zip(names, get(), strict=True))
             return value, {x: after[x] for x in names if x in shared}
 
-        found, after = IF(test, lambda: way(then), lambda: way(other))
+        found, after = IF(test, lambda: way(then), lambda: way(other), _align_first)
         put(tuple(after.get(x, UNDEFINED) for x in names))  # somebody may ask for them
         return found
 
@@ -193,7 +196,7 @@ class Surface:
         test = self.truth(test)
         if not is_staged(test):
             return then() if test else other()
-        return IF(test, then, other)
+        return IF(test, then, other, _align_both)
 
     def and_(self, x: Any, y: Callable[[], Any]) -> Any:
         """``x and y``."""
@@ -223,6 +226,8 @@ class Surface:
         if op in COMPARISONS:
             return COMPARISONS[op](x, y)
         if op in ("Is", "IsNot"):
+            if type(x) is Optional or type(y) is Optional:
+                return self._is_nothing(op, x, y)
             are_both = x is not None and y is not None
             if are_both and any(map(self._is_copy, (x, y))):
                 raise StagingError("is: of a copy. Compare what is in it.")
@@ -241,6 +246,13 @@ class Surface:
             found = self._is_in(x, y)
             return found if op == "In" else self.not_(found)
         return (x in y) == (op == "In")
+
+    def _is_nothing(self, op: str, x: Any, y: Any) -> Any:
+        """Whether a value that may be None is the other one, if that is None."""
+        value, known = (x, y) if type(x) is Optional else (y, x)
+        if known is not None:
+            raise StagingError("is: two numbers. Compare them with ==.")
+        return value.is_none if op == "Is" else self.not_(value.is_none)
 
     def _is_in(self, x: Any, items: Any) -> Any:
         """Whether a number is among others; nan is, if it is the same object."""
@@ -393,9 +405,7 @@ class Surface:
             try:
                 result = staged_loop(start, condition, turn, is_settled)
             except _AnotherError as error:
-                for x in error.names:  # each turn has its own: it is not handed on
-                    del start[x]
-                    firsts.kept.discard(x)
+                firsts.kept -= _start_otherwise(start, error.values, is_settled)
                 continue
             except CarryError as error:
                 self.session.write(error.container, "a change in a loop")
@@ -587,6 +597,7 @@ class Surface:
 
     def item(self, x: Any, index: Any) -> Any:
         """``x[index]``."""
+        index = number_of(index)
         if not is_staged(index) or is_staged(x):
             if isinstance(x, defaultdict) and index not in x:
                 return self._default(x, index)
@@ -894,17 +905,40 @@ class _Firsts:
 
 
 class _AnotherError(Signal):
-    """Variables that are other objects after a turn, and no numbers."""
+    """Variables that are other objects after a turn, and no numbers.
 
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
+    Attributes:
+        values: what they are then.
+    """
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+
+def _start_otherwise(
+    start: dict[str, Any], after: dict[str, Any], is_settled: bool
+) -> set[str]:
+    """Have a loop's state hold what a turn gives; the variables that are left out."""
+    out: set[str] = set()
+    for x, value in after.items():
+        wider = start[x] if is_settled else widened(start[x], value)
+        if wider is start[x]:  # each turn has its own: it is not handed on
+            del start[x]
+            out.add(x)
+        else:
+            start[x] = wider
+    return out
 
 
 def _handed_on(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """What a turn hands to the next one."""
     other = [x for x in before if _is_other(before[x], after[x])]
+    for x in other:
+        if type(before[x]) is Optional:
+            after[x] = widened(after[x], before[x])
+    other = [x for x in other if _is_other(before[x], after[x])]
     if other:
-        raise _AnotherError(other)
+        raise _AnotherError({x: after[x] for x in other})
     return {x: after[x] for x in before}
 
 
@@ -936,4 +970,18 @@ def _align(results: list[Any]) -> None:
             found = _blank(y if is_undefined(x) else x)
             results[0 if is_undefined(x) else 1][name] = found
         elif not joinable(x, y):
-            results[0][name] = results[1][name] = unknown_of(x, y)
+            x, y = aligned(x, y)
+            if not joinable(x, y):
+                x = y = unknown_of(x, y)
+            results[0][name], results[1][name] = x, y
+
+
+def _align_both(results: list[Any]) -> None:
+    """Have two results one structure, if one is None where the other is a number."""
+    results[:] = aligned(*results)
+
+
+def _align_first(results: list[Any]) -> None:
+    """As ``_align_both``, of what two ways return; their variables are as they are."""
+    found = aligned(results[0][0], results[1][0])
+    results[:] = [(x, *way[1:]) for x, way in zip(found, results, strict=True)]

@@ -428,6 +428,15 @@ def derivatives(x):
     return value + moved
 
 
+def none_or_number(x, n):
+    best = None
+    for i in range(n):
+        v = x * i - 1.0
+        if v < 3.0 and (best is None or v > best):
+            best = v
+    return x if best is None else best
+
+
 def int_or_float(x):
     return x if x > 0 else 0
 
@@ -901,6 +910,11 @@ CASES = [
     ),
     ("`grad`, `jvp`, `vjp`, `hvp` inside", derivatives, [(1.5,)]),
     ("a number that is an int on one way", int_or_float, [(1.5,), (-1.5,)]),
+    (
+        "a variable that is None on one way, and a number on another",
+        none_or_number,
+        [(1.5, 9), (-1.5, 9), (1.5, 0)],
+    ),
     ("`try`: the way without an exception", attempts, [(2.0,), (0.0,)]),
     (
         "`try` with `else`, `finally`, jumps",
