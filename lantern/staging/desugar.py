@@ -204,17 +204,45 @@ class _Desugaring:
             return self.row(at, x)
         if isinstance(at, ast.MatchClass):
             return self.of_class(at, x)
+        if isinstance(at, ast.MatchMapping):
+            return self.of_keys(at, x)
         raise refuse(at, f"a pattern of the kind {type(at).__name__[5:].lower()}")
 
     def row(self, at: ast.MatchSequence, x: ast.expr) -> Asked:
-        """``a, b``."""
+        """``a, b``, ``a, *b, c``."""
+        kinds = [type(p) for p in at.patterns]
+        if ast.MatchStar in kinds:
+            return self.long_row(at, x, kinds.index(ast.MatchStar))
         count = placed(ast.Constant(len(at.patterns)), at)
-        parts = []
-        for i, p in enumerate(at.patterns):
-            place = placed(ast.Constant(i), at)
-            part = placed(ast.Subscript(deepcopy(x), place, ast.Load()), at)
-            parts.append((p, part))
+        parts = [(p, _item(x, i, at)) for i, p in enumerate(at.patterns)]
         return self.parts([call_of("is_row", [deepcopy(x), count], at)], parts)
+
+    def long_row(self, at: ast.MatchSequence, x: ast.expr, star: int) -> Asked:
+        """``a, *b, c``: with a star behind some patterns."""
+        first, last = at.patterns[:star], at.patterns[star + 1 :]
+        counts = [placed(ast.Constant(len(row)), at) for row in (first, last)]
+        parts = [(p, _item(x, i, at)) for i, p in enumerate(first)]
+        parts += [(p, _item(x, i - len(last), at)) for i, p in enumerate(last)]
+        test = call_of("is_long_row", [deepcopy(x), *counts], at)
+        tests, names = self.parts([test], parts)
+        name: Any = at.patterns[star]
+        if name.name is not None:
+            names.append((name.name, call_of("middle", [deepcopy(x), *counts], at)))
+        return tests, names
+
+    def of_keys(self, at: ast.MatchMapping, x: ast.expr) -> Asked:
+        """``{key: a, **rest}``."""
+        keys = placed(ast.Tuple(at.keys, ast.Load()), at)
+        parts = [
+            (p, placed(ast.Subscript(deepcopy(x), deepcopy(key), ast.Load()), at))
+            for key, p in zip(at.keys, at.patterns, strict=True)
+        ]
+        test = call_of("has_keys", [deepcopy(x), keys], at)
+        tests, names = self.parts([test], parts)
+        if at.rest is not None:
+            args = [deepcopy(x), deepcopy(keys)]
+            names.append((at.rest, call_of("without_keys", args, at)))
+        return tests, names
 
     def of_class(self, at: ast.MatchClass, x: ast.expr) -> Asked:
         """``Class(a, b=c)``."""
@@ -243,6 +271,12 @@ class _Desugaring:
             more, found = self.pattern(p, x)
             tests, names = [*tests, *more], [*names, *found]
         return tests, names
+
+
+def _item(x: ast.expr, place: int, at: ast.AST) -> ast.expr:
+    index = placed(ast.Constant(place), at)
+    found: ast.expr = placed(ast.Subscript(deepcopy(x), index, ast.Load()), at)
+    return found
 
 
 def _all(tests: list[ast.expr], at: ast.AST) -> ast.expr:

@@ -7,7 +7,7 @@ construct share come as two functions, which read them all and set them all.
 import operator
 import re
 from collections import defaultdict, deque, namedtuple
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import is_dataclass
 from functools import partial
@@ -568,8 +568,8 @@ class Surface:
         put(value)
         return value
 
-    def is_row(self, x: Any, count: int) -> Any:
-        """Whether a pattern of some values may match."""
+    def is_row(self, x: Any, count: int | None) -> Any:
+        """Whether a pattern of some values, or of any number of them, may match."""
         if is_undefined(x):
             x.refuse()
         if isinstance(x, StagedTree):
@@ -579,7 +579,35 @@ class Surface:
             return False
         if not isinstance(x, tuple | list | range | str | bytes):
             raise StagingError(f"match: a row of the type {type(x).__name__}.")
-        return not isinstance(x, str | bytes) and len(x) == count
+        return not isinstance(x, str | bytes) and count in (None, len(x))
+
+    def is_long_row(self, x: Any, first: int, last: int) -> bool:
+        """Whether a pattern of some values, and others between them, may match."""
+        if isinstance(x, StagedTree):
+            raise NeedsPlainError("match: a star in an object known when it runs.")
+        return self.is_row(x, None) and len(x) >= first + last
+
+    def middle(self, x: Any, first: int, last: int) -> Any:
+        """What a star in a pattern stands for."""
+        return self.session.made(list(x[first : len(x) - last]))
+
+    def has_keys(self, x: Any, keys: tuple[Any, ...]) -> bool:
+        """Whether a pattern of a dict may match."""
+        if is_undefined(x):
+            x.refuse()
+        if isinstance(x, StagedTree):
+            raise StagingError("match: a dict of an object known when it runs.")
+        if is_staged(x) or not isinstance(x, Mapping):
+            return False
+        if type(x) not in (dict, defaultdict):
+            raise StagingError(f"match: a dict of the type {type(x).__name__}.")
+        if len(set(keys)) < len(keys):
+            raise StoppedError
+        return all(key in x for key in keys)
+
+    def without_keys(self, x: Any, keys: tuple[Any, ...]) -> Any:
+        """What a pattern of a dict has not named."""
+        return self.session.made({k: y for k, y in x.items() if k not in keys})
 
     def is_of(self, x: Any, cls: Any, count: int) -> Any:
         """Whether a pattern of a class, with so many parts by place, may match."""

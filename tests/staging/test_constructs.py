@@ -672,8 +672,10 @@ def rows_matched(x, row):
     match row:
         case (a, b) if a > b:
             return a * x
-        case {"a": b}:
-            return b
+        case {"a": b, **others}:
+            return b + len(others)
+        case [a, *others]:
+            return a * x + sum(others)
     return -x
 
 
@@ -958,6 +960,11 @@ CASES = [
         [(2.0, (1.0, 3.0)), (2.0, (4.0, 3.0)), (2.0, [3.0]), (2.0, 5.0)],
     ),
     (
+        "`match` with dicts and `*`",
+        rows_matched,
+        [(2.0, (2.0, 1.0)), (2.0, {"a": 1.0, "b": 3.0}), (2.0, [1.0, 2.0, 3.0])],
+    ),
+    (
         "`match` on the caller's objects",
         patterns,
         [
@@ -995,7 +1002,6 @@ CASES = [
         generators_of_unknown_length,
         [(1.5,)],
     ),
-    ("`match` with dicts or `*`", rows_matched, [(2.0, (2.0, 1.0)), (2.0, {"a": 1.0})]),
     ("`:=` where it may not be evaluated", walrus_on_some_ways, [(2.0,), (-1.0,)]),
     ("`Counter`, `OrderedDict`", counters, [(1.5,)]),
     ("changes of lists made outside", others_lists, [(1.5,)]),

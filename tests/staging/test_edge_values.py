@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections import Counter, defaultdict, deque
 
 import pytest
 
@@ -99,6 +100,53 @@ def outcome(f, *args):
 @dataclasses.dataclass
 class Model:
     weight: float
+
+
+class Key:
+    name = "b"
+    same = "a"
+
+
+def matched(x, subject):
+    match subject:
+        case [] | {}:
+            return 0.0
+        case [a, *_, 2.0] if a > x:
+            return a
+        case [first, *rest, last]:
+            rest.append(last)
+            return first * x + len(rest) + sum(rest)
+        case [*every]:
+            return every, x
+        case {"a": [a, *b], Key.name: c, **rest}:
+            rest["c"] = c
+            return a, b, rest
+        case {"a": a, Key.same: b}:
+            return a, b
+        case {"a": float(a)} | {"b": a}:
+            return a * x
+        case {**rest}:
+            return len(rest) * x
+    return -x
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        *([], (), [3.0, 1.0, 2.0], [1.0, 2.0], (1.0, 4.0, 5.0, 6.0), (7.0,), [None]),
+        *(range(3), range(0), "abc", b"a", 1.5, None, {1, 2}, Model(2.0)),
+        *({"a": [1.0, 2.0], "b": 3.0, "d": 4.0}, {"a": 1.0}, {"b": 2.0}, {"d": 1.0}),
+        *({"a": 1.0, "b": 2.0}, defaultdict(float), defaultdict(list, {"d": 1.0})),
+        *(deque([1.0, 2.0]), [[1.0], [2.0]], Counter(a=1), {"a": (), "b": 1.0}),
+    ],
+)
+def test_patterns_match_as_in_python(mode, subject):
+    jitted, kind = lantern.jit(matched), type(subject)
+    for x in (1.5, 5.0):
+        assert outcome(jitted, x, subject) == outcome(matched, x, subject)
+    inside = lantern.jit(lambda x: matched(x, subject))
+    assert outcome(inside, 1.5) == outcome(matched, 1.5, subject)
+    assert type(subject) is kind
 
 
 ROW = [1.0, 2.0]
