@@ -16,6 +16,7 @@ from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
@@ -31,11 +32,11 @@ from lantern.staging.fixed import Fixed
 from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.ir import current
-from lantern.staging.objects import HEAP_TYPE
+from lantern.staging.objects import HEAP_TYPE, class_attribute
 from lantern.staging.optional import Optional, number_of
 from lantern.staging.python_functions import TABLE, Once, ordered
 from lantern.staging.rewrite import rewritten
-from lantern.staging.session import Session
+from lantern.staging.session import NeedsCareError, Session
 from lantern.staging.staged import (
     NeedsPlainError,
     Staged,
@@ -163,6 +164,8 @@ def call(
         return f.staged(session, args, kwargs)
     if isinstance(f, Derived | Fixed):
         return f.staged(session, args, call)
+    if f is object.__setattr__ and len(args) == 3 and not kwargs:
+        return session.lt.set_past_class(*args)
     method = getattr(kind, "__call__", None)  # noqa: B004  # the class's own function
     if type(method) is FunctionType:
         session.guards.attribute(kind, "__call__", method)
@@ -373,6 +376,10 @@ def _construct(
         session.guards.attribute(cls, "__init__", init)
         if is_dataclass(cls) and is_faithful(cls):
             return _made_of_fields(session, cls, args, kwargs)
+        if is_dataclass(cls) and _is_finished(cls):
+            if not session.is_careful:  # none may be made anew without being seen
+                raise NeedsCareError
+            return _finished(session, cls, args, kwargs)
         is_users = is_written and not is_generated(init.__code__)
         if is_users and cls.__setattr__ is object.__setattr__:
             made = session.made(object.__new__(cls))
@@ -391,6 +398,54 @@ def _is_simple(cls: Any) -> bool:
 def _is_named_tuple(cls: Any) -> bool:
     code = getattr(cls.__new__, "__code__", None)
     return code is not None and is_generated(code)
+
+
+def _is_finished(cls: Any) -> bool:
+    """Whether objects of a dataclass have their fields set, and are then finished."""
+    init, every = cls.__init__.__code__, fields(cls)
+    given = [f for f in every if f.init]
+    if type(class_attribute(cls, "__post_init__")) is not FunctionType:
+        return False
+    sets = getattr(cls.__setattr__, "__code__", None)
+    if not is_generated(init) or not (sets is None or is_generated(sets)):
+        return False
+    if init.co_argcount + init.co_kwonlyargcount != 1 + len(given):
+        return False
+    own = [class_attribute(cls, f.name) for f in every]
+    return all(f.init or f.default is MISSING for f in every) and all(
+        type(x) is MemberDescriptorType
+        or not (hasattr(x, "__get__") or hasattr(x, "__set__"))
+        for x in own
+    )
+
+
+def _finished(
+    session: Session, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """An object of a dataclass with ``__post_init__``, which is followed."""
+    names = [f.name for f in fields(cls) if f.init and not f.kw_only]
+    known = {f.name for f in fields(cls) if f.init}
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or not kwargs.keys() <= known - given.keys():
+        raise StoppedError
+    given |= kwargs
+    made = session.made(object.__new__(cls))
+    for f in fields(cls):
+        if f.name in given:
+            value = given[f.name]
+        elif f.default_factory is not MISSING:
+            value = call(session, f.default_factory, (), {})
+        elif f.default is not MISSING:
+            value = f.default
+        elif f.init:
+            raise StoppedError
+        else:
+            continue
+        object.__setattr__(made, f.name, value)
+    finish = class_attribute(cls, "__post_init__")
+    session.guards.attribute(cls, "__post_init__", finish)
+    call(session, finish, (made,), {})
+    return made
 
 
 def _made_of_fields(

@@ -560,6 +560,8 @@ def _check_own(surface: Surface, x: Any, seen: set[int]) -> None:
         return
     if isinstance(x, defaultdict) and not isinstance(x.default_factory, type | None):
         raise StagingError("return: a defaultdict by a function. Return dict(it).")
+    if hasattr(type(x), "__post_init__"):
+        raise StagingError(f"return: a {type(x).__name__}, with its __post_init__.")
     if not isinstance(x, tuple | None):
         if surface.session.is_callers(x):
             raise StagingError(

@@ -849,9 +849,19 @@ class Surface:
         self.session.write(x, "an assignment to an attribute")
         if isinstance(x, defaultdict):
             raise StagingError(f"{name}: of a defaultdict it does not change.")
-        if is_dataclass(x) and name not in x.__dataclass_fields__:
+        if _is_more_than_fields(x, name):
             raise StagingError(f"{name}: it is no field of a {type(x).__name__}.")
         setattr(x, name, value)
+
+    def set_past_class(self, x: Any, name: Any, value: Any) -> None:
+        """``object.__setattr__(x, name, value)``, as frozen data classes need it."""
+        found = class_attribute(type(x), name)
+        if hasattr(found, "__set__") and type(found) is not MemberDescriptorType:
+            raise StagingError(f"{name}: it is set by code of a {type(found)}.")
+        self.session.write(x, "an assignment to an attribute")
+        if _is_more_than_fields(x, name):
+            raise StagingError(f"{name}: it is no field of a {type(x).__name__}.")
+        object.__setattr__(x, name, value)
 
     def augment(self, op: str, x: Any, y: Any) -> Any:
         """``x op= y`` of a variable."""
@@ -869,6 +879,16 @@ class Surface:
     ) -> None:
         """``x.name op= y``."""
         self.set_attribute(self.augment(op, self.attribute(x, name), y()), x, name)
+
+
+def _is_more_than_fields(x: Any, name: str) -> bool:
+    """Whether an attribute would be lost where an object is made anew of its fields.
+
+    Those of classes with ``__post_init__`` are not made anew.
+    """
+    if not is_dataclass(x) or hasattr(x, "__post_init__"):
+        return False
+    return name not in x.__dataclass_fields__
 
 
 def _pass() -> None:

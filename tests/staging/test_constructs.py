@@ -375,6 +375,23 @@ def assertions(x):
     return x
 
 
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+    width: float = dataclasses.field(init=False)
+
+    def __post_init__(self):
+        if self.low > self.high:
+            raise ValueError("an empty interval")
+        object.__setattr__(self, "width", self.high - self.low)
+
+
+def finished_objects(x):
+    one = Interval(x, 2.0)
+    return one.width * Interval(0.0, one.width + 1.0).width
+
+
 def mathematics(x):
     return math.exp(-abs(x)) + math.atan2(x, 2.0) + round(x) + int(x)
 
@@ -835,6 +852,7 @@ CASES = [
     ("trees of the caller's objects", trees, [(1.1, Tree(LEAF, None, 3.0))]),
     ("tuples, named tuples, lists, dicts in and out", structures, [(Point(1.0, 2.0),)]),
     ("data classes and objects made inside", objects, [(1.5,)]),
+    ("data classes with `__post_init__`", finished_objects, [(1.5,), (2.5,)]),
     ("operators, tests and items of classes of one's own", operators, [(1.5,)]),
     ("methods of the caller's objects", methods, [(1.5, Pair(2.0))]),
     (
