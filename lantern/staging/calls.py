@@ -33,7 +33,7 @@ from lantern.staging.functions import call as call_function
 from lantern.staging.gradients import DERIVATIVES, derivative_of, staged_derivative
 from lantern.staging.ir import current
 from lantern.staging.objects import HEAP_TYPE, class_attribute
-from lantern.staging.optional import Optional, number_of
+from lantern.staging.optional import Optional, definite
 from lantern.staging.python_functions import TABLE, Once, ordered
 from lantern.staging.rewrite import rewritten
 from lantern.staging.session import NeedsCareError, Session
@@ -139,8 +139,8 @@ def call(
             x.refuse()
         has_optional = has_optional or type(x) is Optional
     if has_optional and not _is_followed(session, f):
-        args = tuple(map(number_of, args))
-        kwargs = {name: number_of(x) for name, x in kwargs.items()}
+        args = tuple(map(definite, args))
+        kwargs = {name: definite(x) for name, x in kwargs.items()}
     owner = f.__self__ if type(f) is BuiltinFunctionType else f
     f = COMPILED.get(id(owner), f)
     kind = type(f)

@@ -37,7 +37,7 @@ from lantern.staging.ir import Block, building, current
 from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
 from lantern.staging.native.questions import MISSING
 from lantern.staging.objects import HEAP_TYPE, class_attribute
-from lantern.staging.optional import Optional, aligned, number_of, widened
+from lantern.staging.optional import Optional, aligned, definite, widened
 from lantern.staging.python_functions import COMPENSATES, Items, Once, StagedRange
 from lantern.staging.session import Session
 from lantern.staging.staged import (
@@ -625,7 +625,7 @@ class Surface:
 
     def item(self, x: Any, index: Any) -> Any:
         """``x[index]``."""
-        index = number_of(index)
+        x, index = definite(x), definite(index)
         if not is_staged(index) or is_staged(x):
             if isinstance(x, defaultdict) and index not in x:
                 return self._default(x, index)
@@ -679,6 +679,8 @@ class Surface:
                 raise StagingError(f"{name}: of a number that is known when it runs.")
             return getattr(x, name)
         kind: Any = type(x)
+        if kind is Optional:
+            return self.attribute(x.definite(), name)
         if kind is ModuleType and x.__name__.partition(".")[0] in _TRUSTED:
             return getattr(x, name)
         found = class_attribute(kind, name)

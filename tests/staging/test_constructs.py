@@ -446,12 +446,12 @@ def derivatives(x):
 
 
 def none_or_number(x, n):
-    best = None
+    best = last = None
     for i in range(n):
         v = x * i - 1.0
-        if v < 3.0 and (best is None or v > best):
-            best = v
-    return x if best is None else best
+        if v < 3.0 and (best is None or v > best[0]):
+            best, last = (v, i), v
+    return x if best is None else best[0] * best[1] - last
 
 
 def int_or_float(x):
@@ -931,7 +931,7 @@ CASES = [
     ("`grad`, `jvp`, `vjp`, `hvp` inside", derivatives, [(1.5,)]),
     ("a number that is an int on one way", int_or_float, [(1.5,), (-1.5,)]),
     (
-        "a variable that is None on one way, and a number on another",
+        "a variable that is None on one way, a number or a tuple of some on another",
         none_or_number,
         [(1.5, 9), (-1.5, 9), (1.5, 0)],
     ),

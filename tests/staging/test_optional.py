@@ -4,6 +4,7 @@ PYTEST_DONT_REWRITE: what is compiled are the functions as they stand, ``assert`
 """
 
 import math
+from typing import NamedTuple
 
 import pytest
 
@@ -174,6 +175,36 @@ def places(x, n):
     return row[0] if where is None else row[where]
 
 
+class Found(NamedTuple):
+    value: float
+    place: int
+
+
+def pairs(x, n):
+    best = None
+    for i in range(n):
+        v = sin(x * i)
+        if best is None or v < best[0]:
+            best = v, i
+    if not best:
+        return x
+    v, i = best
+    return v * i + best[1] + len(best) + sum(best)
+
+
+def named_pairs(x, n):
+    best = last = None
+    for i in range(n):
+        one = Found(x * i - 1.0, i)
+        if one.value > 0.5 and (best is None or one.value < best.value):
+            best, last = one, (one, (i, best is None))
+    total = x if last is None else last[0].value + last[1][0]
+    if best:
+        for v in best:
+            total += v
+    return total
+
+
 def asserted(x, n):
     best = None
     for i in range(n):
@@ -198,6 +229,8 @@ COMPILED = [
     by_itself,
     captured_by_itself,
     places,
+    pairs,
+    named_pairs,
     asserted,
 ]
 
@@ -214,6 +247,24 @@ def handed_out_in_rows(x, n):
     y = x if n > 2 else None
     z = None if x > 1.0 else n
     return [y, x], (z, {"y": y})
+
+
+def pairs_of_none(x, n):
+    best = (x, n) if n > 2 else None
+    other = (x,) if n > 2 else (x, n) if n > 1 else None
+    return best[0] + len((*best, 1)) + (best < (2.0, 1)), other
+
+
+def pairs_handed_out(x, n):
+    best = ()
+    for i in range(n):
+        best = (i, x) if x * i > 1.0 else None
+    return best
+
+
+def lists_of_none(x, n):
+    best = [x] if n > 2 else None
+    return x if best is None else best[0]
 
 
 def of_two_types(x, n):
@@ -284,6 +335,9 @@ def matched(x, n):
 OTHERS = [
     handed_out,
     handed_out_in_rows,
+    pairs_of_none,
+    pairs_handed_out,
+    lists_of_none,
     of_two_types,
     equal_to_none,
     added_to_none,
