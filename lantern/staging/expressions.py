@@ -10,6 +10,7 @@ from lantern.staging.syntax import (
     lt,
     name_of,
     none,
+    parameter_list,
     placed,
     refuse,
     thunk,
@@ -186,8 +187,11 @@ class Expressions(ast.NodeTransformer):
         """A call."""
         if _is_super(node):
             raise refuse(node, "super without a name behind it")
-        if _has_condition(node):
-            return self.filtered(node, node.args[0])
+        if _reduces(node):
+            if _has_condition(node):
+                return self.filtered(node, node.args[0])
+            if _has_items(node):
+                return self.reduced(node, node.args[0])
         if is_lt(node.func):
             node.args = [self.visit(x) for x in node.args]
             return node
@@ -204,9 +208,21 @@ class Expressions(ast.NodeTransformer):
             test = placed(ast.BoolOp(ast.And(), tests), node)
         parts = [self.visit(test), thunk(self.visit(items.elt))]
         pair = placed(ast.Tuple(parts, ast.Load()), node)
+        if _is_simple(items):
+            return self.passed("filtered_of", node, items.generators[0], pair)
         generators = [self.visit(x) for x in items.generators]
         pairs = placed(ast.GeneratorExp(pair, generators), node)
         return call_of("filtered", [node.func, pairs], node)
+
+    def reduced(self, node: ast.Call, items: Any) -> Any:
+        """``sum(x for ...)``: what it goes through, and what makes an item."""
+        return self.passed("reduced", node, items.generators[0], self.visit(items.elt))
+
+    def passed(self, name: str, node: ast.Call, loop: Any, item: ast.expr) -> Any:
+        """A call of what goes through a loop's items by itself."""
+        make = ast.Lambda(parameter_list([loop.target.id], node), item)
+        args = [node.func, self.visit(loop).iter, placed(make, item)]
+        return call_of(name, args, node)
 
     def _made(self, node: ast.expr) -> Any:
         self.generic_visit(node)
@@ -225,15 +241,35 @@ def _is_super(node: ast.AST) -> bool:
     return node.func.id == "super"
 
 
+def _reduces(node: ast.Call) -> bool:
+    """Whether a function adds up, compares or asks what it goes through."""
+    if not isinstance(node.func, ast.Name) or node.func.id not in _REDUCING:
+        return False
+    return len(node.args) == 1 and not node.keywords
+
+
+_REDUCING = frozenset({"sum", "any", "all", "max", "min"})
+
+
 def _has_condition(node: ast.Call) -> bool:
     """Whether a function adds up, or asks, what a condition holds for."""
-    if not isinstance(node.func, ast.Name) or node.func.id not in ("sum", "any", "all"):
-        return False
-    if len(node.args) != 1 or node.keywords:
-        return False
     items: Any = node.args[0]
     is_written = isinstance(items, ast.GeneratorExp | ast.ListComp)
-    return is_written and bool(items.generators[-1].ifs)
+    is_asking = node.func.id not in ("max", "min")  # type: ignore[attr-defined]  # a name
+    return is_written and is_asking and bool(items.generators[-1].ifs)
+
+
+def _has_items(node: ast.Call) -> bool:
+    """Whether a function adds up, compares or asks all items of one loop."""
+    items: Any = node.args[0]
+    is_written = isinstance(items, ast.GeneratorExp)
+    return is_written and _is_simple(items) and not items.generators[0].ifs
+
+
+def _is_simple(items: ast.GeneratorExp | ast.ListComp) -> bool:
+    """Whether items come from one loop, whose variable is one name."""
+    is_one = len(items.generators) == 1
+    return is_one and isinstance(items.generators[0].target, ast.Name)
 
 
 def _makes_list(node: ast.AST) -> bool:

@@ -67,6 +67,9 @@ def _bool(session: Session, *args: Any) -> Any:
 
 def _extreme(op: Callable[[Any, Any], Any]) -> Any:
     def extreme(session: Session, *args: Any, key: Any = None, **other: Any) -> Any:
+        if len(args) == 1 and _is_row(args[0]) and key is None and not other:
+            f = max if op is operator.gt else min
+            return session.lt.reduced(f, args[0], _itself)
         rest = iter(args[0] if len(args) == 1 else args)
         found = next(rest, _NONE)
         if found is _NONE and len(args) == 1 and "default" in other:
@@ -89,6 +92,15 @@ def _extreme(op: Callable[[Any, Any], Any]) -> Any:
 _NONE = object()
 
 
+def _is_row(x: Any) -> bool:
+    """Whether it is known only when the program runs how many items there are."""
+    return isinstance(x, StagedTree | StagedRange)
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
 def _chosen(condition: Any, x: Any, y: Any) -> Any:
     return IF(condition, lambda: x, lambda: y)
 
@@ -96,6 +108,8 @@ def _chosen(condition: Any, x: Any, y: Any) -> Any:
 def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
     if isinstance(xs, list | tuple) and not has_staged((xs, start)):
         return sum(xs, start)
+    if _is_row(xs) and type(start) is int and start == 0:
+        return session.lt.reduced(sum, xs, _itself)
     each, total = iter(xs), start
     # What a derivative tracks is no float: Python adds it up as it is.
     if COMPENSATES and not session.derivatives and _kind(total) in (int, float):
@@ -226,6 +240,8 @@ def _with(total: Any, lost: Any) -> Any:
 def _every(stop_at: bool) -> Any:
     def every(session: Session, xs: Any) -> Any:
         last: Any = not stop_at
+        if _is_row(xs):
+            return session.lt.reduced(any if stop_at else all, xs, _itself)
 
         def ends() -> Any:
             return last if is_staged(last) else bool(last) is stop_at

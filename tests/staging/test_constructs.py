@@ -138,6 +138,12 @@ def over_containers(x):
     return total
 
 
+def reduced(x, n, row):
+    if any(v > 20.0 for v in row) and all(i < 9 for i in range(n)):
+        x = x + max(v * x for v in row)
+    return sum(x * i for i in range(n)) + sum(v for v in row if v > x) - sum(row)
+
+
 def over_a_row(x, row):
     total = 0.0
     for v in row:
@@ -832,6 +838,11 @@ CASES = [
         "`sum`, `any` and `all` of items for which a test holds",
         sums_of_some,
         [(1.5, [1.0, -2.0, 7.0]), (0.5, (0.0, 2.0)), (0.5, []), (math.nan, [1.0])],
+    ),
+    (
+        "`sum`, `max`, `min`, `any`, `all` over ranges and rows of any length",
+        reduced,
+        [(1.5, 5, [0.1 * i for i in range(300)]), (1.5, 0, [1.0])],
     ),
     (
         "`max` and `min` by a key, or with a default",
