@@ -2,6 +2,7 @@
 
 import builtins
 import functools
+import itertools
 import math
 import operator
 import sys
@@ -323,6 +324,10 @@ def _len(session: Session, x: Any) -> Any:
     return _LEN(session, x)
 
 
+MOST_AHEAD = 1_000
+"""Items of an iterator that are taken although a loop may have been left by then."""
+
+
 class Once:
     """An iterator, which is used up: on the way of the program where it was made.
 
@@ -377,6 +382,11 @@ class Items:
         if not self.is_ahead:
             return next(self.items)
         self.turns += 1
+        if self.turns > MOST_AHEAD and type(self.items) is Once:  # it may have no end
+            raise StagingError(
+                f"for: more than {MOST_AHEAD} items of an iterator are taken ahead. "
+                f"Loop over a range."
+            )
         with taking_ahead((self, self.turns)):
             return next(self.items)
 
@@ -397,6 +407,34 @@ def _once(f: Any) -> Any:
 
 def _map(session: Session, f: Any, *xs: Any) -> Any:
     return Once(session.call(f, *args) for args in zip(*xs, strict=False))
+
+
+def _starmap(session: Session, f: Any, rows: Any) -> Any:
+    return Once(session.call(f, *args) for args in rows)
+
+
+def _filter(session: Session, f: Any, xs: Any) -> Any:
+    def is_kept(x: Any) -> Any:
+        return session.lt.known(x if f is None else session.call(f, x))
+
+    return Once(x for x in xs if is_kept(x))
+
+
+def _accumulate(
+    session: Session, xs: Any, f: Any = None, *, initial: Any = None
+) -> Any:
+    each = iter(xs)
+
+    def totals() -> Iterator[Any]:
+        total = next(each, _NONE) if initial is None else initial
+        while total is not _NONE:
+            yield total
+            x = next(each, _NONE)
+            if x is _NONE:
+                return
+            total = session.call(operator.add if f is None else f, total, x)
+
+    return Once(totals())
 
 
 def _plain(f: Any) -> Any:
@@ -532,6 +570,28 @@ TABLE: dict[Any, Callable[..., Any]] = {
             callable,
         )
     },
-    **{f: _once(f) for f in (zip, enumerate, reversed, iter)},
+    itertools.starmap: _starmap,
+    itertools.accumulate: _accumulate,
+    filter: _filter,
+    **{
+        f: _once(f)
+        for f in (
+            zip,
+            enumerate,
+            reversed,
+            iter,
+            itertools.chain,
+            itertools.chain.from_iterable,
+            itertools.combinations,
+            itertools.combinations_with_replacement,
+            itertools.count,
+            itertools.islice,
+            itertools.pairwise,
+            itertools.permutations,
+            itertools.product,
+            itertools.repeat,
+            itertools.zip_longest,
+        )
+    },
     **{f: _text(f) for f in (str, repr)},
 }

@@ -774,12 +774,13 @@ class Surface:
         return Once(x)
 
     def known(self, test: Any) -> bool:
-        """What a test beside a ``yield`` says, which has to be known."""
+        """What a test says that has to be known, as beside a ``yield``."""
         self.session.step()
         test = self.truth(test)
         if is_staged(test) and test.node.op != "constant":
             raise NeedsPlainError(
-                "yield: how often is known only when the program runs. Return a value."
+                "yield, filter: how many items there are is known only when the "
+                "program runs. Return a value."
             )
         return bool(test)
 

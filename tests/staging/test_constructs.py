@@ -8,6 +8,7 @@ PYTEST_DONT_REWRITE: what is compiled are the functions as they stand, ``assert`
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 from collections import OrderedDict, defaultdict, deque
 from pathlib import Path
@@ -756,6 +757,14 @@ def powers(x, n):
         y = y * x
 
 
+def iterators_of_the_library(x):
+    row = [x, 2.0, x * x]
+    total = sum(a * b for a, b in itertools.combinations(row, 2))
+    for i, v in zip(itertools.count(), itertools.accumulate(row), strict=False):
+        total += i * v
+    return total + sum(filter(None, [0, 1.0, 2.0])) * x
+
+
 def generators(x):
     def items():
         yield x
@@ -856,6 +865,7 @@ CASES = [
         [(1.5, 2), (1.5, True)],
     ),
     ("generator expressions", generator_expressions, [(1.5,)]),
+    ("`itertools`, `filter`", iterators_of_the_library, [(1.5,)]),
     ("functions with `yield`, `yield from`", generators, [(1.5,), (2.5,)]),
     ("functions and lambdas inside, closures, defaults", closures, [(1.5,)]),
     ("`nonlocal`", rebinding, [(1.5, 5), (0.5, 0)]),

@@ -319,6 +319,14 @@ def how_many_is_not_known(x):
     return sum(items())
 
 
+def without_an_end(x):
+    for _ in endless(x):
+        x = x * 1.01
+        if abs(x) > 9.0:
+            break
+    return x if any(v * x < 3.0 for v in endless(x)) else 2 * x
+
+
 def handed_out(x):
     return powers(x, 2)
 
@@ -364,6 +372,7 @@ OTHERS = [
     ended_on_the_way,
     ends_with_something,
     how_many_is_not_known,
+    without_an_end,
     sent,
     inside_of_an_expression,
     in_a_lambda,

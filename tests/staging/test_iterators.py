@@ -1,6 +1,7 @@
 """Iterators while a program is staged: each item is taken when its turn comes."""
 
 import functools
+import itertools
 import math
 
 import pytest
@@ -181,6 +182,52 @@ def floats_added_up(x):
     return large + small + sum([1, 2, x, 0.1, 3, x], 0.1)
 
 
+def of_the_library(x):
+    row = [x, 2.0, x * x, 3.0]
+    total = sum(a * b for a, b in itertools.pairwise(row))
+    total += sum(a * b for a, b in itertools.combinations(row, 2))
+    total += sum(x * i - j for i, j in itertools.product(range(3), repeat=2))
+    for i, v in zip(itertools.count(1), itertools.chain(row, [x], row), strict=False):
+        total += i * v
+    for a, b in itertools.zip_longest(row, [x], fillvalue=0.5):
+        total += a * b
+    total += sum(itertools.islice(itertools.chain.from_iterable([row, row]), 1, 7, 2))
+    pairs = map(lambda p, y: p[0] + y, itertools.permutations(row, 2), [x, 2.0, x])
+    total += sum(pairs) + sum(itertools.repeat(x, 3))
+    return total + len(list(itertools.combinations_with_replacement(row, 2)))
+
+
+def running_totals(x):
+    rows = list(itertools.accumulate([x, 2.0, x * x], lambda a, b: a * b + x))
+    rows += itertools.accumulate([x, 1.0], initial=x)
+    rows += itertools.starmap(lambda a, b: a * b, [(x, 2.0), (3.0, x)])
+    rows += filter(None, [1.0, 0, 2.0])
+    rows += filter(lambda v: v is not None, [None, x])
+    return sum(v * i for i, v in enumerate(rows))
+
+
+def left_while_they_run(x):
+    items = itertools.accumulate([x, 2.0, 3.0, x])
+    total = 0.0
+    for v in items:
+        total += v
+        if total > 4.0:
+            break
+    return total
+
+
+def rest_of_a_count(x):
+    items = itertools.count(x, 0.5)
+    for v in items:
+        if v > 2.0:
+            break
+    return next(items) * x
+
+
+def kept_by_a_number(x):
+    return sum(filter(lambda v: v > 1.0, [x, 0.5, 2.0]))
+
+
 WRONG_BEFORE = [
     a_generator_that_reads_what_turns_change,
     a_list_that_grows_meanwhile,
@@ -210,7 +257,11 @@ COMPILED = [
     left_by_a_break,
     lists_made_for_an_item,
     floats_added_up,
+    of_the_library,
+    running_totals,
+    left_while_they_run,
 ]
+OTHERS = [rest_of_a_count, kept_by_a_number]
 POINTS = (0.1, 0.75, 1.5, 2.5, -1.0)
 
 
@@ -221,14 +272,14 @@ def outcome(f, x):
         return type(error), str(error)
 
 
-@pytest.mark.parametrize("f", [*WRONG_BEFORE, *COMPILED[-3:]])
+@pytest.mark.parametrize("f", [*WRONG_BEFORE, *COMPILED[-6:], *OTHERS])
 def test_items_are_taken_when_their_turn_comes(f, mode):
     jitted = lantern.jit(f, exact=True)
     for x in POINTS:
         assert outcome(jitted, x) == outcome(f, x)
 
 
-@pytest.mark.parametrize("f", [*WRONG_BEFORE, *COMPILED[-3:]])
+@pytest.mark.parametrize("f", [*WRONG_BEFORE, *COMPILED[-6:], *OTHERS])
 def test_gradients_too(f, mode):
     gradient = lantern.grad(f)
     of_compiled = lantern.grad(lantern.jit(f, exact=True))
