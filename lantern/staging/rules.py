@@ -31,6 +31,9 @@ _NO_RULE = frozenset(
     "is_none is_exactly is_method is_nothing stopped".split()
 )
 
+_TOLD = frozenset({"math.isfinite", "math.isinf", "math.isnan"})
+"""Tests that take a tracked number for a plain one: they have no rule, either."""
+
 
 @cache
 def rule_name(op: str) -> str:
@@ -45,6 +48,8 @@ def has_derivative(node: Node) -> bool:
     """Whether a derivative goes through a node if it comes to it."""
     if node.op in PASSED_ON or node.op == "part":
         return node.type.has_cotangent
+    if node.op in _TOLD:
+        return True
     if node.op in OWN:
         return node.op == "several" or node.type.has_cotangent
     if node.op in _NO_RULE or not node.type.has_cotangent:

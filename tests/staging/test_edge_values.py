@@ -372,3 +372,36 @@ def test_a_parents_function_that_is_replaced(mode):
     assert jitted(leaf, 1.5) == 15.0
     del Middle.value
     assert jitted(leaf, 1.5) == -3.0
+
+
+@pytest.mark.parametrize("ask", [math.isfinite, math.isinf, math.isnan])
+def test_what_would_become_a_plain_number_is_not_asked(mode, ask):
+    def chosen(x):
+        return x * x if ask(x) else 3.0 * x
+
+    def not_used(x):
+        ask(x * 2.0)
+        return x * x
+
+    def in_a_loop(x, n=3):
+        while n > 0 and not ask(x - 1e308):
+            x, n = x * x, n - 1
+        return x
+
+    def caught(x):
+        try:
+            return x * x if ask(x) else x
+        except TypeError:
+            return 5.0 * x
+
+    def asked_of_others(x):
+        return x * x if ask(lantern.stop_gradient(x)) or ask(x // 1.0) else x
+
+    def forward(f):
+        return lambda x: lantern.jvp(f, (x,), (1.0,))
+
+    for f in (chosen, not_used, in_a_loop, caught, asked_of_others):
+        assert outcome(lantern.jit(f), 1.5) == outcome(f, 1.5)
+        for by in (lantern.grad, lantern.value_and_grad, forward):
+            assert outcome(lantern.jit(by(f)), 1.5) == outcome(by(f), 1.5)
+            assert outcome(by(lantern.jit(f)), 1.5) == outcome(by(f), 1.5)
