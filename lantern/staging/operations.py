@@ -331,7 +331,12 @@ def _is_one(node: Node) -> bool:
 
 
 def _simpler(op: str, inputs: tuple[Node, ...]) -> Node | None:
-    """The operand that an operation gives back as it is, exactly."""
+    """The operand that an operation gives back as it is, exactly.
+
+    Where cotangents keep their order, it is another value, with a cotangent of its own.
+    """
+    if current.is_ordered and op != "to_float":
+        return None
     if len(inputs) == 1:
         x = inputs[0]
         if op == "negative" and x.op == "negative" and x.type is FLOAT:
