@@ -198,8 +198,9 @@ class _Emitter:
                 self.values[node] = self.value(node.inputs[0])
                 sure.append(self.values[node])
                 continue
-            self.scalars.all_sure(sure)
-            sure = []
+            if sure:
+                self.scalars.all_sure(sure)
+                sure = []
             special = _SPECIAL.get(node.op)
             if special is not None:
                 special(self, node, results.get(node, {}))
