@@ -328,7 +328,6 @@ class Compiled:
                     native.hurry()
                 if native.level < native.best:
                     later(lambda: self.improve(made))
-                    later(warm_up)
                 if look is not None and look.name is not None:
                     later(partial(_note, look.name, native))
             return made
@@ -366,6 +365,7 @@ class Compiled:
             for signature in known:
                 self.known[signature] = Specialisation(None, reason=_reason(error))
         self._use_if_known(made)
+        warm_up()  # for the next one
 
     def _use_if_known(self, made: Specialisation) -> None:
         with self._lock:
