@@ -44,8 +44,10 @@ def test_the_timeline_is_drawn(tmp_path):
 
 
 @needs_mpi
-def test_digits_are_learned_alike_by_one_process_and_by_two(capsys):
-    runpy.run_path(str(ROOT / "examples/distributed_digits.py"), run_name="__main__")
+def test_digits_are_learned_alike_by_one_process_and_by_two(capsys, monkeypatch):
+    script = str(ROOT / "examples/distributed_digits.py")
+    monkeypatch.setattr(sys, "argv", [script])
+    runpy.run_path(script, run_name="__main__")
     alone = capsys.readouterr().out
     assert "of unseen digits" in alone
     assert output("distributed_digits.py", 2) == alone
