@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
+import lantern.cps.patience  # noqa: F401  # it watches collections from its import on
 from tests.ranks import ROOT, needs_mpi
 
 PICTURE = "an MPI, and matplotlib, draw the timeline"
