@@ -13,7 +13,7 @@ import lantern
 from lantern import MissingRuleError, grad, jvp, tree_leaves, vjp
 from lantern.op import registry
 from lantern.testing import random_like
-from tests.backends import check_equal, moved, settled
+from tests.backends import check_equal, moved, numpys_own_sums, settled
 from tests.cases import CONSTANT, ELEMENTWISE, Case, call, draw
 from tests.every_op.test_every_op import BROADCASTS, CASES, FIRST_CASES, operands
 
@@ -39,6 +39,12 @@ LOOKING = {
     "lstsq": "CuPy counts which singular values are not 0",
     "roots": "how many there are, and of what type, depends on the values",
 }
+
+
+@pytest.fixture(autouse=True)
+def _numpys_own_sums():
+    with numpys_own_sums():
+        yield
 
 
 def on_device(backend, case):

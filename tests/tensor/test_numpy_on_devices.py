@@ -13,7 +13,7 @@ import pytest
 
 from lantern import tree_leaves, vjp
 from lantern.testing import random_like
-from tests.backends import check_equal, moved, settled
+from tests.backends import check_equal, moved, numpys_own_sums, settled
 from tests.numpy_walk import PATTERNS, V, X, functions
 
 FUNCTIONS = functions()
@@ -74,6 +74,12 @@ APART = {
 }
 # Numbers that stay on the device.
 NUMBERS = {"np.linalg.matrix_rank"}
+
+
+@pytest.fixture(autouse=True)
+def _numpys_own_sums():
+    with numpys_own_sums():
+        yield
 
 
 def result(function, call, x, v):

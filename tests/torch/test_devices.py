@@ -16,20 +16,19 @@ import lantern
 import lantern.torch as torch
 from lantern import engines
 from lantern.torch.nn import masks
-from tests.backends import as_cuda
+from tests.backends import as_cuda, numpys_own_sums
 from tests.torch.compared import floats, inputs
 from tests.torch.test_functions import OF_SCIPY, SOURCES, SOURCES_OF_MATRICES
 from tests.torch.test_neural_functions import SOURCES as NEURAL
 
 nn, optim = torch.nn, torch.optim
 F = nn.functional
-LAST_BITS = 1e-6  # in single precision: some sums of plain arrays are products
 
 
 @pytest.fixture(autouse=True)
 def without_engine():
     """The stand-in's routines are those of the CPU, to the bit: not an engine's."""
-    with engines.switched(False):
+    with engines.switched(False), numpys_own_sums():
         yield
 
 
@@ -60,11 +59,11 @@ def largest(tensors):
     return max(1.0, *(abs(x[np.isfinite(x)]).max(initial=0) for x in found), 0.0)
 
 
-def check(cuda, there, here, close=LAST_BITS, rounded=1e-4):
+def check(cuda, there, here, close=0, rounded=1e-4):
     """Everything that was computed on the device is what the CPU computes, and there.
 
     Args:
-        close: how close; the stand-in's routines are those of the CPU, but for sums.
+        close: how close; the stand-in's routines are those of the CPU, to the bit.
         rounded: how close in single precision by other routines, which add in other
             orders; and a fifth of it to the largest number there is, since what is 0 by
             theory is the difference of such numbers.

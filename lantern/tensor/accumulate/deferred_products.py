@@ -99,11 +99,9 @@ class DeferredSum:
         """
         if self.total is not None:
             return None
-        first, *others = self.contributions
-        kind: Any = type(first)
-        if not first.stays(self.size, self.room):
-            return None
-        if others and any(type(x) is not kind for x in others):
+        kind: Any
+        kind, *others = {*map(type, self.contributions)}
+        if others or not self.contributions[0].stays(self.size, self.room):
             return None
         return kind.joined(self.contributions, self.shape)
 
