@@ -153,8 +153,10 @@ def _attended(qkv: Any, count: int, mask: Any, p: float, hidden: Any) -> Any:
     scores = scores if mask is None else scores + mask
     shares = scores.softmax(-1) if hidden is None else _shares(scores, hidden)
     shares = dropout(shares, p)
-    how = {"order": (2, 0, 1, 3), "result": (t, n, count * d)}
-    return rearranged(shares @ v, shape=shape, **how), shares
+    out = rearranged(
+        shares @ v, shape=shape, order=(2, 0, 1, 3), result=(t, n, count * d)
+    )
+    return out, shares
 
 
 def _check_axes(

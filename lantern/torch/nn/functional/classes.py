@@ -150,11 +150,9 @@ def cross_entropy(
         >>> torch.nn.functional.cross_entropy(x, y)
         tensor(0.1269)
     """
-    if (size_average, reduce, reduction) != (None, None, "mean"):
-        reduction = chosen(reduction, size_average, reduce)
-    share, index, shape = label_smoothing, base(target), input.primal.shape
-    if type(share) is not float:
-        share = plain_number("cross_entropy: label_smoothing", share)
+    reduction = chosen(reduction, size_average, reduce)
+    share = plain_number("cross_entropy: label_smoothing", label_smoothing)
+    index, shape = base(target), input.primal.shape
     if not 0 <= share <= 1:
         raise EagerError(f"label_smoothing must be between 0.0 and 1.0. Got: {share}")
     if index.shape == shape:
