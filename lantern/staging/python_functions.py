@@ -18,7 +18,15 @@ from lantern.staging.staged import NeedsPlainError, Staged, is_staged, operate, 
 from lantern.staging.trees import StagedTree
 from lantern.staging.types import BOOL, FLOAT, INT
 
-__all__ = ["COMPENSATES", "TABLE", "Items", "Once", "StagedRange", "ordered"]
+__all__ = [
+    "COMPENSATES",
+    "TABLE",
+    "Items",
+    "Once",
+    "StagedRange",
+    "itself",
+    "ordered",
+]
 
 
 def _range(session: Session, *args: Any) -> Any:
@@ -70,7 +78,7 @@ def _extreme(op: Callable[[Any, Any], Any]) -> Any:
     def extreme(session: Session, *args: Any, key: Any = None, **other: Any) -> Any:
         if len(args) == 1 and _is_row(args[0]) and key is None and not other:
             f = max if op is operator.gt else min
-            return session.lt.reduced(f, args[0], _itself)
+            return session.lt.reduced(f, args[0], itself)
         rest = iter(args[0] if len(args) == 1 else args)
         found = next(rest, _NONE)
         if found is _NONE and len(args) == 1 and "default" in other:
@@ -98,7 +106,8 @@ def _is_row(x: Any) -> bool:
     return isinstance(x, StagedTree | StagedRange)
 
 
-def _itself(x: Any) -> Any:
+def itself(x: Any) -> Any:
+    """What is there already."""
     return x
 
 
@@ -110,7 +119,7 @@ def _sum(session: Session, xs: Any, start: Any = 0) -> Any:
     if isinstance(xs, list | tuple) and not has_staged((xs, start)):
         return sum(xs, start)
     if _is_row(xs) and type(start) is int and start == 0:
-        return session.lt.reduced(sum, xs, _itself)
+        return session.lt.reduced(sum, xs, itself)
     each, total = iter(xs), start
     # What a derivative tracks is no float: Python adds it up as it is.
     if COMPENSATES and not session.derivatives and _kind(total) in (int, float):
@@ -242,7 +251,7 @@ def _every(stop_at: bool) -> Any:
     def every(session: Session, xs: Any) -> Any:
         last: Any = not stop_at
         if _is_row(xs):
-            return session.lt.reduced(any if stop_at else all, xs, _itself)
+            return session.lt.reduced(any if stop_at else all, xs, itself)
 
         def ends() -> Any:
             return last if is_staged(last) else bool(last) is stop_at

@@ -38,7 +38,13 @@ from lantern.staging.loops import MOST_UNROLLED, UNROLLED, staged_loop
 from lantern.staging.native.questions import MISSING
 from lantern.staging.objects import HEAP_TYPE, class_attribute
 from lantern.staging.optional import Optional, aligned, definite, widened
-from lantern.staging.python_functions import COMPENSATES, Items, Once, StagedRange
+from lantern.staging.python_functions import (
+    COMPENSATES,
+    Items,
+    Once,
+    StagedRange,
+    itself,
+)
 from lantern.staging.session import Session
 from lantern.staging.staged import (
     NeedsPlainError,
@@ -825,11 +831,11 @@ class Surface:
     def _perhaps_plus(self, total: Any, pair: tuple[Any, Callable[[], Any]]) -> Any:
         test, make = pair
         plus = partial(self._plus, total, make)
-        return self.choose(test, plus, partial(_itself, total))
+        return self.choose(test, plus, partial(itself, total))
 
     def _asked(self, f: Any, test: Any, make: Callable[[], Any]) -> Any:
         """What an item says for ``any`` or ``all``, if a test holds for it."""
-        return self.choose(test, lambda: self._told(make()), partial(_itself, f is all))
+        return self.choose(test, lambda: self._told(make()), partial(itself, f is all))
 
     def _check_sum(self) -> None:
         if COMPENSATES and not self.session.derivatives:
@@ -984,11 +990,6 @@ def _is_more_than_fields(x: Any, name: str) -> bool:
 
 def _pass() -> None:
     """A way on which nothing is done."""
-
-
-def _itself(x: Any) -> Any:
-    """What is there already."""
-    return x
 
 
 def _fail() -> int:

@@ -91,10 +91,10 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_not_known_is_left_to_the_linker(change, seen, monkeypatch):
     code = an_object(seen, monkeypatch)
-    assert loader.placed(code, engine._address_of_any) is not None
+    assert loader.placed(code, engine.address_of) is not None
     changed = CHANGES[change](code)
     assert changed != code
-    assert loader.placed(changed, engine._address_of_any) is None
+    assert loader.placed(changed, engine.address_of) is None
 
 
 def test_a_system_that_gives_no_such_memory(seen, monkeypatch):
@@ -105,4 +105,4 @@ def test_a_system_that_gives_no_such_memory(seen, monkeypatch):
 
     monkeypatch.setattr(loader, "_spaces", [])
     monkeypatch.setattr(loader.mmap, "mmap", refused)
-    assert loader.placed(code, engine._address_of_any) is None
+    assert loader.placed(code, engine.address_of) is None

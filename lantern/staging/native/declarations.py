@@ -4,7 +4,13 @@ import re
 
 from lantern.staging.native.tables import INTRINSICS, LIBM, LIBM2
 
-__all__ = ["declared"]
+__all__ = ["CALLING", "RAISING", "declared"]
+
+RAISING = ("@Py", "_of(", "@got_attribute")
+"""What is in a program that calls Python, which may raise."""
+
+CALLING = (*RAISING, "@asked", "@made")
+"""What is in one that calls Python, if what is raised is dealt with there."""
 
 _DECLARATIONS = {
     **{name: f"declare double @{name}(double) #2" for name in LIBM},

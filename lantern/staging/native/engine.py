@@ -20,11 +20,12 @@ from lantern.errors import StagingError
 from lantern.staging.native.disk import folder, key_of, load, save
 from lantern.staging.native.hurry import hurried
 from lantern.staging.native.layout import is_known
-from lantern.staging.native.loader import placed
+from lantern.staging.native.loader import executable, placed
 
 __all__ = [
     "Builtin",
     "Stack",
+    "address_of",
     "arena",
     "compiled",
     "is_available",
@@ -63,12 +64,6 @@ def _binding() -> Any:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding
-
-
-@cache
-def _addresses() -> dict[str, int]:
-    """Where the functions and objects of CPython's are that machine code uses."""
-    return {name: _address_of(name) for name in _SYMBOLS}
 
 
 @cache
@@ -130,17 +125,14 @@ def stack() -> Stack | None:
     if platform.machine() != "x86_64" or sys.platform not in ("linux", "darwin"):
         return None
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    every = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
     try:
         room = mmap.mmap(-1, _STACK, flags | getattr(mmap, "MAP_NORESERVE", 0))
-        code = mmap.mmap(-1, mmap.PAGESIZE, flags, every)
+        code, switch = executable(mmap.PAGESIZE)
     except (OSError, ValueError):
         return None
     code.write(_SWITCH)
     _kept.extend((room, code))
-    start, switch = (
-        ctypes.addressof(ctypes.c_char.from_buffer(x)) for x in (room, code)
-    )
+    start = ctypes.addressof(ctypes.c_char.from_buffer(room))
     return Stack(start, start + _STACK - mmap.PAGESIZE, switch)
 
 
@@ -169,7 +161,7 @@ class Builtin:
     """
 
     def __init__(self, owner: Any, name: str, documentation: str | None) -> None:
-        self._slow = _address_of("PyObject_Vectorcall")
+        self._slow = address_of("PyObject_Vectorcall")
         text = None if documentation is None else documentation.encode()
         flags = _FASTCALL | _KEYWORDS
         self._definition = _Definition(name.encode(), self._slow, flags, text)
@@ -185,9 +177,11 @@ class Builtin:
         self._definition.function = self._slow if address is None else address
 
 
-def _address_of(name: str) -> int:
-    function = getattr(ctypes.pythonapi, name)
-    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+@cache
+def address_of(name: str) -> int:
+    """Where a function or an object is, of CPython's or of C's; 0 if nowhere."""
+    function = getattr(ctypes.pythonapi, name, None)
+    return int(ctypes.cast(function, ctypes.c_void_p).value or 0) if function else 0
 
 
 def compiled(text: str, words: Sequence[int], level: int) -> int:
@@ -260,7 +254,7 @@ _INLINED = "alwaysinline"
 
 def _linked(code: bytes, words: Sequence[int]) -> int:
     """Machine code brought into memory; its table and its arena are filled in."""
-    names = placed(code, _address_of_any) or _linked_by_llvm(code)
+    names = placed(code, address_of) or _linked_by_llvm(code)
     start, end = arena()
     for name, numbers in {"top": [start], "arena_end": [end], "words": words}.items():
         table = pack(f"{len(numbers)}Q", *numbers)
@@ -271,23 +265,14 @@ def _linked(code: bytes, words: Sequence[int]) -> int:
 def _linked_by_llvm(code: bytes) -> dict[str, int]:
     builder = _binding().JITLibraryBuilder()
     builder.add_object_img(code).add_current_process()
-    for name, address in _addresses().items():
-        builder.import_symbol(name, address)
+    for name in _SYMBOLS:
+        builder.import_symbol(name, address_of(name))
     names = "top", "arena_end", "words", "wrapper"
     for name in names:
         builder.export_symbol(name)
     library = builder.link(_linker(), f"lantern.{len(_kept)}")
     _kept.append(library)
     return {name: int(library[name]) for name in names}
-
-
-@cache
-def _address_of_any(name: str) -> int:
-    """Where a function or an object is that machine code may use; 0 if nowhere."""
-    try:
-        return _address_of(name)
-    except AttributeError:
-        return 0
 
 
 @cache

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from struct import Struct, error, iter_unpack, pack_into
 
-__all__ = ["placed"]
+__all__ = ["executable", "placed"]
 
 SPACE = 1 << 22
 """Bytes that are reserved at once: a half for code, and a half for what it writes.
@@ -40,29 +40,37 @@ class _OtherError(Exception):
     """Something that is left to LLVM's linker."""
 
 
+def executable(size: int) -> tuple[mmap.mmap, int]:
+    """Memory for machine code, and its address.
+
+    Raises:
+        OSError, ValueError: if the system gives none.
+    """
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    every = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+    room = mmap.mmap(-1, size, flags, every)
+    return room, ctypes.addressof(ctypes.c_char.from_buffer(room))
+
+
 class _Space:
     """Room for code and data, and how much of each half is taken."""
 
     def __init__(self) -> None:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        every = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
-        self.room = mmap.mmap(-1, SPACE, flags, every)
-        self.start = ctypes.addressof(ctypes.c_char.from_buffer(self.room))
-        self.ends = [0, SPACE // 2]
+        self.room, self.start = executable(SPACE)
+        self.ends, self.limits = [0, SPACE // 2], (SPACE // 2, SPACE)
 
     def take(self, size: int, alignment: int, half: int) -> int:
         """Where so many bytes may stand."""
         place = -(-self.ends[half] // alignment) * alignment
-        if place + size > (half + 1) * SPACE // 2:
+        if place + size > self.limits[half]:
             raise _OtherError
         self.ends[half] = place + size
         return place
 
     def has(self, size: int) -> bool:
         """Whether each half has so many bytes left."""
-        return all(
-            end + size <= (half + 1) * SPACE // 2 for half, end in enumerate(self.ends)
-        )
+        pairs = zip(self.ends, self.limits, strict=True)
+        return all(end + size <= limit for end, limit in pairs)
 
 
 _spaces: list[_Space] = []

@@ -154,12 +154,9 @@ def _is_next(loop: Node, back: Node, origins: Origins) -> bool:
     """Whether a walk follows in a loop's block, and nobody else has the loop's tape."""
     if origins.places[loop][0] is not origins.places[back][0]:
         return False
-    results = {x for x in origins.nodes if x.op == "result" and x.inputs[0] is loop}
-    tapes = {x for x in results if x.type is TAPE}
-    used = [x for node in origins.nodes for x in node.inputs]
-    used += [x for block in origins.owners for x in block.results]
-    users = [x for x in used if x in tapes]
-    return len(loop.static.written) == 1 and users == [back.inputs[0]]
+    results = [x for x in origins.nodes if x.op == "result" and x.inputs[0] is loop]
+    tapes = [x for x in results if x.type is TAPE]
+    return len(loop.static.written) == 1 and origins.users_of(tapes) == [back]
 
 
 def _sums(block: Block, start: int) -> frozenset[int]:

@@ -95,8 +95,9 @@ class Native:
     def _main(self) -> Function:
         main = self._program.function
         split(main)
-        for f in functions_of(main) if self._exact else ():
-            f.is_exact = True
+        if self._exact:
+            for f in functions_of(main):
+                f.is_exact = True
         return main
 
     @cached_property

@@ -30,7 +30,7 @@ from lantern.staging.native.tables import (
 from lantern.staging.native.text import SAFE_INT, Text, literal, llvm_type
 from lantern.staging.types import BOOL, FLOAT, INT, Type
 
-__all__ = ["Scalars", "unsupported"]
+__all__ = ["Scalars", "boxed", "unsupported"]
 
 
 # Finite for what is finite, and for nothing else: so the operand is asked, and a call
@@ -104,7 +104,7 @@ class Scalars:
         """What a function of Python's gives for one or two numbers."""
         if node.type is not FLOAT or BOOL in types:
             raise unsupported(node)
-        boxes = [self._boxed(*pair) for pair in zip(values, types, strict=True)]
+        boxes = [boxed(self.text, *pair) for pair in zip(values, types, strict=True)]
         return self._answer(ASKED[node.op], boxes)
 
     def _asked_of_row(self, node: Node, values: list[str], types: list[Type]) -> str:
@@ -114,16 +114,10 @@ class Scalars:
             raise unsupported(node)
         row = let(f"call ptr @PyTuple_New(i64 {len(values)})")
         for i, pair in enumerate(zip(values, types, strict=True)):
-            box = self._boxed(*pair)
+            box = boxed(self.text, *pair)
             at = let(f"getelementptr i8, ptr {row}, i64 {tuple_items() + 8 * i}")
             self.text.do(f"store ptr {box}, ptr {at}")
         return self._answer(ASKED_OF_ROWS[node.op], [row])
-
-    def _boxed(self, value: str, known: Type) -> str:
-        """A float or an int as an object of Python's."""
-        if known is FLOAT:
-            return self.text.let(f"call ptr @PyFloat_FromDouble(double {value})")
-        return self.text.let(f"call ptr @PyLong_FromLongLong(i64 {value})")
 
     def _answer(self, f: object, boxes: list[str]) -> str:
         """The float that a function of Python's gives for objects, which it takes."""
@@ -498,6 +492,13 @@ class Scalars:
     def _sure(self, node: Node, x: str) -> str:
         self.all_sure([x])
         return x
+
+
+def boxed(text: Text, value: str, known: Type) -> str:
+    """A float or an int as an object of Python's."""
+    if known is FLOAT:
+        return text.let(f"call ptr @PyFloat_FromDouble(double {value})")
+    return text.let(f"call ptr @PyLong_FromLongLong(i64 {value})")
 
 
 def unsupported(node: Node) -> StagingError:

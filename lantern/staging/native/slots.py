@@ -8,7 +8,6 @@ alone, and counts what it does: after so much of it, LLVM's code is worth its ti
 """
 
 import ctypes
-import mmap
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +18,8 @@ from typing import Any
 from lantern.staging.ir import CONTROL, BailOutError, Block, Function, Node, walk
 from lantern.staging.native.counters import most_turns
 from lantern.staging.native.emit import is_recursive
-from lantern.staging.native.engine import arena, suspended
+from lantern.staging.native.engine import address_of, arena, suspended
+from lantern.staging.native.loader import executable
 from lantern.staging.native.tables import IDENTITIES, LIBM, LIBM2
 from lantern.staging.native.text import SAFE_INT
 from lantern.staging.types import BOOL, FLOAT, INT, Type
@@ -138,12 +138,9 @@ class Slots:
     """
 
     def __init__(self, function: Function, code: "_Code") -> None:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        every = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
-        self._room = mmap.mmap(-1, len(code.bytes), flags, every)
+        self._room, at = executable(len(code.bytes))
         self._room.write(code.bytes)
         self._frame = bytearray(code.frame)
-        at = ctypes.addressof(ctypes.c_char.from_buffer(self._room))
         self._run = _prototype()(at)
         self._at = ctypes.addressof(ctypes.c_char.from_buffer(self._frame))
         self._given = Struct(_format(x.type for x in function.body.parameters))
@@ -638,11 +635,9 @@ class _Code:
         return self.put()
 
 
-@cache
 def _address(name: str) -> int:
     """Where a function of the C library is."""
-    try:
-        function = getattr(ctypes.CDLL(None), name)
-    except AttributeError:
-        raise _UnknownError from None
-    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+    found = address_of(name)
+    if not found:
+        raise _UnknownError
+    return found

@@ -4,6 +4,8 @@ A tape is a result of its loop. It may have been handed out by a branch, or put 
 tape of the loop around, and the walk be inside of the walk along that one.
 """
 
+from functools import cached_property
+
 from lantern.staging.ir import Block, Function, Node, walk
 from lantern.staging.types import TAPE
 
@@ -49,6 +51,21 @@ class Origins:
             return None
         k = index - state_of(source)
         return (source, k) if k >= 0 else None
+
+    def users_of(self, values: list[Node]) -> list[Node | Block]:
+        """The nodes that some values are operands of, and blocks that give them."""
+        return [user for x in values for user in self._users.get(x, ())]
+
+    @cached_property
+    def _users(self) -> dict[Node, list[Node | Block]]:
+        found: dict[Node, list[Node | Block]] = {}
+        for node in self.nodes:
+            for x in node.inputs:
+                found.setdefault(x, []).append(node)
+        for block in self.blocks:
+            for x in block.results:
+                found.setdefault(x, []).append(block)
+        return found
 
     def there(self, x: Node) -> Node:
         """What a value that a walk reads was in the loop that put it on the tape."""
@@ -116,11 +133,6 @@ def rows(origins: Origins) -> set[Node]:
     Nobody has their tapes but walks that go along no others: no turn needs a pointer to
     the one before.
     """
-    users: dict[Node, list[Node]] = {}
-    for node in origins.nodes:
-        for x in node.inputs:
-            users.setdefault(x, []).append(node)
-    handed_out = {x for block in origins.blocks for x in block.results}
     tapes: dict[Node, list[Node]] = {}
     for x in origins.nodes:
         if x.op == "result" and x.type is TAPE:
@@ -131,16 +143,14 @@ def rows(origins: Origins) -> set[Node]:
         if loop.op == "loop"
         and is_fixed(loop)
         and any(loop.static.written)  # else all turns lie at one place
-        and handed_out.isdisjoint(own)
-        and all(_goes_along(walk, own) for x in own for walk in users.get(x, []))
+        and all(_goes_along(user, own) for user in origins.users_of(own))
     }
 
 
-def _goes_along(walk: Node, tapes: list[Node]) -> bool:
-    """Whether a node is a walk along some tapes, and no others."""
-    if walk.op != "back":
+def _goes_along(user: Node | Block, tapes: list[Node]) -> bool:
+    """Whether it is a walk along some tapes, and no others, that uses them."""
+    if isinstance(user, Block) or user.op != "back":
         return False
-    count = len(walk.static.read)
-    return {*walk.inputs[:count]} <= {*tapes} and {*walk.inputs[count:]}.isdisjoint(
-        tapes
-    )
+    count = len(user.static.read)
+    along, others = user.inputs[:count], user.inputs[count:]
+    return {*along} <= {*tapes} and {*others}.isdisjoint(tapes)

@@ -7,11 +7,11 @@ a pointer to come from memory, which then says only whether there is another tur
 all that goes along them is such walks, the pointers are left out: a row of turns.
 """
 
-import re
 from typing import Any
 
 from lantern.staging.ir import Block, Node
 from lantern.staging.native.counters import ORDERS, most_turns, tests_of
+from lantern.staging.native.declarations import CALLING
 from lantern.staging.native.engine import suspended
 from lantern.staging.native.matrices import (
     Columns,
@@ -34,9 +34,6 @@ SELDOM = 1 << 16
 
 LAG = 8
 """Lines of a turn between a value and what a matrix makes of it."""
-
-
-_PYTHON = re.compile(r"@(Py|asked|got_attribute|made|\w+_of)\b|@Py")
 
 
 class Turns:
@@ -235,8 +232,8 @@ class Turns:
 
     def _calls_python(self) -> bool:
         """Whether a turn calls Python, which may call programs that save."""
-        lines = self.text.lines[self.first :]
-        return any(" call " in line and _PYTHON.search(line) for line in lines)
+        turn = "\n".join(self.text.lines[self.first :])
+        return any(x in turn for x in CALLING)
 
     def _beside(self, i: int) -> int | None:
         """How far the turns on the i-th tape lie behind the first's; None: unknown."""

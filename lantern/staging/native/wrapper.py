@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from lantern.staging.ir import Function
-from lantern.staging.native.declarations import declared
+from lantern.staging.native.declarations import RAISING, declared
 from lantern.staging.native.emit import (
     emit_body,
     emit_program,
@@ -21,6 +21,7 @@ from lantern.staging.native.emit import (
 from lantern.staging.native.engine import stack, suspended
 from lantern.staging.native.layout import tuple_items
 from lantern.staging.native.questions import Question
+from lantern.staging.native.scalars import boxed
 from lantern.staging.native.text import Text, Words, llvm_type
 from lantern.staging.types import BOOL, FLOAT, INT, Type
 
@@ -103,9 +104,6 @@ def module_text(
     return declared(text), words.addresses
 
 
-_RAISING = ("@Py", "_of(", "@got_attribute")
-"""What is in a program that calls Python, which may raise."""
-
 _CLASSES = {FLOAT: float, INT: int, BOOL: bool}
 
 
@@ -142,7 +140,7 @@ class _Wrapper:
         taken = [self._unboxed(x, known) for x, known in self.boxed]
         found, parts = self._run(taken)
         whole = "\n".join([*text.lines, *parts])
-        may_raise = any(x in whole for x in _RAISING)
+        may_raise = any(x in whole for x in RAISING)
         if has_saved:
             text.do(f"store ptr {top}, ptr @top")
         kinds = [x.type for x in self.main.body.results]
@@ -415,12 +413,9 @@ class _Wrapper:
         return text.let(f"phi ptr {', '.join(ways)}")
 
     def _boxed(self, known: Type, value: str) -> str:
-        let = self.text.let
-        if known is FLOAT:
-            return let(f"call ptr @PyFloat_FromDouble(double {value})")
-        if known is INT:
-            return let(f"call ptr @PyLong_FromLongLong(i64 {value})")
+        if known is not BOOL:
+            return boxed(self.text, value, known)
         both = [self.text.object(x) for x in (True, False)]
-        x = let(f"select i1 {value}, ptr {both[0]}, ptr {both[1]}")
+        x = self.text.let(f"select i1 {value}, ptr {both[0]}, ptr {both[1]}")
         self.text.do(f"call void @Py_IncRef(ptr {x})")
         return x
