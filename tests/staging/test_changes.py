@@ -3,19 +3,13 @@
 import pytest
 
 import lantern
+from tests.staging.outcomes import outcome
 
 
 @pytest.fixture(params=["interpret", "O0", "O2", "tiers"])
 def mode(request, monkeypatch):
     monkeypatch.setenv("LANTERN_JIT", request.param)
     return request.param
-
-
-def outcome(f, x):
-    try:
-        return repr(f(x))
-    except Exception as error:
-        return type(error), str(error)
 
 
 def check(f, points):

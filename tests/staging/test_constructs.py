@@ -19,6 +19,7 @@ import pytest
 
 import lantern
 from lantern.staging.fixed import AGAIN
+from tests.staging.outcomes import outcome
 
 SCALE = 2.0
 PAGE = Path(__file__).parents[2] / "docs" / "jit.md"
@@ -1048,18 +1049,11 @@ CASES = [
 ]
 
 
-def outcome(f, args):
-    try:
-        return repr(f(*args))
-    except Exception as error:
-        return type(error), str(error)
-
-
 def is_compiled(f, examples):
     """Whether a function is compiled for some arguments; its results are the same."""
     jitted = lantern.jit(f)
     for args in examples * AGAIN:
-        assert outcome(jitted, args) == outcome(f, args)
+        assert outcome(jitted, *args) == outcome(f, *args)
     told = lantern.explain(jitted).splitlines()
     for_ints = [x for x in told if x.startswith("with argument")]
     return not any("runs as it is" in x for x in for_ints or told)
@@ -1086,7 +1080,7 @@ def test_gradients_are_the_plain_functions(name):
     gradient = lantern.grad(f)
     jitted = lantern.jit(gradient)
     for args in examples:
-        found, right = outcome(jitted, args), outcome(gradient, args)
+        found, right = outcome(jitted, *args), outcome(gradient, *args)
         if found != right:
             assert float(found) == pytest.approx(float(right), rel=1e-12)
 

@@ -7,6 +7,7 @@ import math
 import pytest
 
 import lantern
+from tests.staging.outcomes import is_compiled, outcome, outcomes
 
 
 @pytest.fixture(params=["interpret", "O0", "O2"])
@@ -265,18 +266,9 @@ OTHERS = [rest_of_a_count, kept_by_a_number]
 POINTS = (0.1, 0.75, 1.5, 2.5, -1.0)
 
 
-def outcome(f, x):
-    try:
-        return repr(f(x))
-    except Exception as error:
-        return type(error), str(error)
-
-
 @pytest.mark.parametrize("f", [*WRONG_BEFORE, *COMPILED[-6:], *OTHERS])
 def test_items_are_taken_when_their_turn_comes(f, mode):
-    jitted = lantern.jit(f, exact=True)
-    for x in POINTS:
-        assert outcome(jitted, x) == outcome(f, x)
+    assert outcomes(lantern.jit(f, exact=True), POINTS) == outcomes(f, POINTS)
 
 
 @pytest.mark.parametrize("f", [*WRONG_BEFORE, *COMPILED[-6:], *OTHERS])
@@ -284,15 +276,12 @@ def test_gradients_too(f, mode):
     gradient = lantern.grad(f)
     of_compiled = lantern.grad(lantern.jit(f, exact=True))
     for jitted in lantern.jit(gradient, exact=True), of_compiled:
-        for x in POINTS:
-            assert outcome(jitted, x) == outcome(gradient, x)
+        assert outcomes(jitted, POINTS) == outcomes(gradient, POINTS)
 
 
 @pytest.mark.parametrize("f", COMPILED)
 def test_they_are_compiled(f):
-    jitted = lantern.jit(f)
-    jitted(1.5)
-    assert "runs as it is" not in lantern.explain(jitted)
+    assert is_compiled(f, 1.5)
 
 
 def test_sums_of_plain_numbers_are_pythons():

@@ -10,6 +10,7 @@ import pytest
 
 import lantern
 from lantern import sin
+from tests.staging.outcomes import outcomes
 
 
 @pytest.fixture(params=["interpret", "O0", "O2"])
@@ -352,18 +353,9 @@ OTHERS = [
 POINTS = [(x, n) for x in (0.1, 0.75, 1.5, 2.5, -1.0) for n in (0, 1, 3, 7)]
 
 
-def outcome(f, *args):
-    try:
-        return repr(f(*args))
-    except Exception as error:
-        return type(error), str(error)
-
-
 @pytest.mark.parametrize("f", [*COMPILED, *OTHERS])
 def test_results_are_pythons(f, mode):
-    jitted = lantern.jit(f)
-    for args in POINTS:
-        assert outcome(jitted, *args) == outcome(f, *args)
+    assert outcomes(lantern.jit(f), POINTS) == outcomes(f, POINTS)
 
 
 @pytest.mark.parametrize("f", [*COMPILED, *OTHERS])
@@ -371,13 +363,11 @@ def test_gradients_too(f, mode):
     gradient = lantern.grad(f)
     of_compiled = lantern.grad(lantern.jit(f, exact=True))
     for jitted in lantern.jit(gradient, exact=True), of_compiled:
-        for args in POINTS:
-            assert outcome(jitted, *args) == outcome(gradient, *args)
+        assert outcomes(jitted, POINTS) == outcomes(gradient, POINTS)
 
 
 @pytest.mark.parametrize("f", COMPILED)
 def test_they_are_compiled(f):
     jitted = lantern.jit(f)
-    for args in POINTS[8:12]:
-        outcome(jitted, *args)
+    outcomes(jitted, POINTS[8:12])
     assert "runs as it is" not in lantern.explain(jitted)

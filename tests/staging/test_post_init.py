@@ -6,6 +6,7 @@ from dataclasses import InitVar, dataclass, field
 import pytest
 
 import lantern
+from tests.staging.outcomes import is_compiled, outcome, outcomes
 
 
 @pytest.fixture(params=["interpret", "O0", "O2"])
@@ -179,33 +180,21 @@ OTHERS = [
 POINTS = (0.1, 0.75, 1.5, 2.5, -1.0)
 
 
-def outcome(f, x):
-    try:
-        return repr(f(x))
-    except Exception as error:
-        return type(error), str(error)
-
-
 @pytest.mark.parametrize("f", [*COMPILED, *OTHERS])
 def test_results_are_pythons(f, mode):
-    jitted = lantern.jit(f)
-    for x in POINTS:
-        assert outcome(jitted, x) == outcome(f, x)
+    assert outcomes(lantern.jit(f), POINTS) == outcomes(f, POINTS)
 
 
 @pytest.mark.parametrize("f", [*COMPILED, *OTHERS])
 def test_gradients_too(f, mode):
     gradient = lantern.grad(f)
     jitted = lantern.jit(gradient, exact=True)
-    for x in POINTS:
-        assert outcome(jitted, x) == outcome(gradient, x)
+    assert outcomes(jitted, POINTS) == outcomes(gradient, POINTS)
 
 
 @pytest.mark.parametrize("f", COMPILED)
 def test_they_are_compiled(f):
-    jitted = lantern.jit(f)
-    jitted(1.5)
-    assert "runs as it is" not in lantern.explain(jitted)
+    assert is_compiled(f, 1.5)
 
 
 def test_what_it_reads_is_looked_at(mode, monkeypatch):

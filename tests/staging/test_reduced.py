@@ -5,6 +5,7 @@ import pytest
 import lantern
 from lantern import sin
 from lantern.staging import python_functions
+from tests.staging.outcomes import is_compiled, outcomes
 
 
 @pytest.fixture(params=["interpret", "O0", "O2"])
@@ -111,26 +112,17 @@ ROWS = [[0.5, 2.5, -1.0], [0.1 * i for i in range(300)], [2, 0.5, 3], (1.0,), []
 POINTS = [(x, n, row) for x in (0.3, 1.5, -2.0) for n in (0, 1, 5) for row in ROWS]
 
 
-def outcome(f, *args):
-    try:
-        return repr(f(*args))
-    except Exception as error:
-        return type(error), str(error)
-
-
 @pytest.mark.parametrize("f", [*COMPILED, *OTHERS])
 def test_results_are_pythons(f, mode):
-    jitted = lantern.jit(f)
-    for args in POINTS:
-        assert outcome(jitted, *args) == outcome(f, *args)
+    assert outcomes(lantern.jit(f), POINTS) == outcomes(f, POINTS)
 
 
 @pytest.mark.parametrize("f", [*COMPILED, *OTHERS])
 def test_gradients_too(f, mode):
     gradient = lantern.grad(f)
     jitted = lantern.jit(gradient, exact=True)
-    for args in POINTS:
-        found, right = outcome(jitted, *args), outcome(gradient, *args)
+    both = outcomes(jitted, POINTS), outcomes(gradient, POINTS)
+    for found, right in zip(*both, strict=True):
         if found != right:  # zeros differ in their sign
             assert float(found) == float(right) == 0.0
 
@@ -138,9 +130,7 @@ def test_gradients_too(f, mode):
 @pytest.mark.parametrize("f", COMPILED)
 @pytest.mark.parametrize("row", ROWS[1:2])
 def test_they_are_compiled(f, row):
-    jitted = lantern.jit(f)
-    jitted(1.5, 5, row)
-    assert "runs as it is" not in lantern.explain(jitted)
+    assert is_compiled(f, 1.5, 5, row)
 
 
 def test_sums_that_keep_what_rounding_loses_are_pythons(monkeypatch):

@@ -17,6 +17,7 @@ from lantern.staging.native.background import wait
 from lantern.staging.native.engine import is_available, suspended
 from lantern.staging.native.slots import SpentError, is_possible, slots
 from lantern.staging.native.tables import LIBM
+from tests.staging.outcomes import outcome
 from tests.staging.random_programs import program
 from tests.staging.test_jit import OTHERS, PROGRAMS, newton
 
@@ -29,13 +30,6 @@ pytestmark = pytest.mark.skipif(
 def _tiers(monkeypatch):
     monkeypatch.setenv("LANTERN_JIT", "tiers")
     monkeypatch.setenv("LANTERN_JIT_CACHE", "off")
-
-
-def outcome(f):
-    try:
-        return repr(f())
-    except Exception as error:
-        return type(error), str(error)
 
 
 def halved(x, least):
