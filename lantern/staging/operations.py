@@ -292,6 +292,8 @@ def _folded(op: str, inputs: tuple[Node, ...], static: Any) -> Node | None:
 @cache
 def _type_by_types(op: str, *types: Type) -> Type:
     """The type of what an operation gives for numbers of some types, whichever."""
+    if op not in _PREDICATES and {*types} == {FLOAT}:
+        return FLOAT
     return _type_on_numbers(op, tuple([Node("parameter", (), (), t) for t in types]))
 
 
