@@ -374,13 +374,15 @@ class Compiled:
 
     def _run_directly(self, made: Specialisation | None) -> None:
         """Have the builtin run machine code by itself; None: have it call this."""
-        native = None if made is None else made.native
-        if made is not None and (native is None or not native.is_direct):
-            return
+        address = None
+        if made is not None:
+            native = made.native
+            if native is None or native.entry is None or not native.is_direct:
+                return
+            address = native.entry
         if self.builtin is not None:
-            address = None if native is None else native.entry
             self.builtin.use(address)
-            self.direct = None if address is None else made
+            self.direct = made
 
 
 def _placed(

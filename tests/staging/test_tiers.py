@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import threading
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,44 @@ def test_a_job_that_raises_leaves_the_others():
     later(lambda: done.append(3))
     wait()
     assert done == [2, 3]
+
+
+def test_the_thread_is_woken_for_what_comes_soon(monkeypatch):
+    monkeypatch.setattr(background, "LONGER", 5.0)
+    threads = []
+    for _ in range(2):
+        later(lambda: threads.append(threading.get_ident()))
+        wait()
+    assert threads[0] == threads[1]
+
+
+def test_the_thread_ends_if_nothing_comes(monkeypatch):
+    monkeypatch.setattr(background, "LONGER", 0.01)
+    done = []
+    for i in range(2):
+        later(partial(done.append, i))
+        wait()
+        while background._asleep:
+            time.sleep(0.01)
+    assert done == [0, 1]
+
+
+def test_code_that_is_improved_while_another_signature_runs(monkeypatch):
+    jobs, eager = [], []
+    monkeypatch.setattr(dispatch, "later", jobs.append)
+
+    def f(x, n):
+        return 1.0 * x if n < 1.0 else f(0.5 * x, n - 1.0) + f(x, n - 2.0)
+
+    jitted = lantern.jit(f)
+    args = (2.0, 5.0), (2, 5.0)
+    for each in (*args, args[0]):
+        assert jitted(*each) == f(*each)
+    jitted.__self__.f = lambda *args: eager.append(args) or f(*args)
+    for job in jobs:
+        job()
+    assert [jitted(*each) for each in args] == [f(*each) for each in args]
+    assert not eager
 
 
 ENDING = """

@@ -41,8 +41,6 @@ class Native:
     """The machine code of one program.
 
     Attributes:
-        is_direct: whether it takes the arguments as they come and gives the result as
-            it is. If not, Python takes them apart and puts it together.
         address: of the code; None as long as there is none.
         entry: of what a builtin runs: the code, or what asks for names before it.
         level: of the passes that the code has gone through; -1 if there is none yet.
@@ -72,10 +70,7 @@ class Native:
             Leaf() if i in program.trees else _plan(x) for i, x in enumerate(args)
         ]
         self._taken = arguments, places, questions
-        may_be_direct = may_be_direct and guards.places is not None
-        self.is_direct = may_be_direct and (
-            type(program) is not Program or self._is_simple()
-        )
+        self._may_be_direct = may_be_direct and guards.places is not None
         self._held = args, guards
         self._names = guards.names
         self.address: int | None = None
@@ -83,8 +78,15 @@ class Native:
         self.changes, self.level = 0, -1
         self._slots: Slots | None = None
         self._flat: Builtin | None = None
-        if not self.is_direct:
-            self._flat = Builtin(_bail, program.name, None)
+
+    @cached_property
+    def is_direct(self) -> bool:
+        """Whether it takes the arguments as they come and gives the result as it is.
+
+        If not, Python takes them apart and puts it together.
+        """
+        is_noted = type(self._program) is not Program
+        return self._may_be_direct and (is_noted or self._is_simple())
 
     def _is_simple(self) -> bool:
         """Whether numbers come and go, in structures that are taken apart and made."""
@@ -215,13 +217,14 @@ class Native:
             self._front = front(spaces, ctypes.addressof(self._code))
 
     def _use(self, address: int | None) -> bool:
-        self.address = address or self.address
-        self._code.value = self.address or 0
-        if self.address is not None:
-            self._slots = None
-        if self._flat is not None and address is not None:
+        if address is None:
+            return False
+        if not self.is_direct:
+            self._flat = self._flat or Builtin(_bail, self._program.name, None)
             self._flat.use(address)
-        return address is not None
+        self.address = self._code.value = address
+        self._slots = None
+        return True
 
     def refreshed(self) -> bool | None:
         """Whether the code will find all words as they are by now.
