@@ -5,6 +5,7 @@ import functools
 import importlib.util
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -854,3 +855,39 @@ def test_a_container_may_be_changed_before_it_has_two_names(mode):
     for a in (1.5, -1.5):
         assert fast(a) == changed_before(a)
     assert mode == "off" or lantern.explain(fast).endswith("compiled")
+
+
+def mirrored(x, t):
+    return x if t is None else mirrored(x, t[1]) * mirrored(x, t[0]) * t[2]
+
+
+def test_an_object_is_asked_once_what_it_is(monkeypatch):
+    monkeypatch.setenv("LANTERN_JIT", "O2")
+    jitted, tree = lantern.jit(lantern.grad(mirrored)), (None, (None, None, 3.0), 2.0)
+    assert jitted(2.0, tree) == lantern.grad(mirrored)(2.0, tree)
+    (found,) = jitted.__self__.known.values()
+    if found.native is not None:  # there is llvmlite
+        _, forward = found.native.text.split("define internal {i1, double, double")
+        forward, _ = forward.split("\n}", 1)
+        classes = re.findall(r"getelementptr i8, ptr %\w+, i64 8\n", forward)
+        assert len(classes) == 2  # a node's, and a number's
+        assert forward.count("icmp slt i64") == 1
+    for few in ((None, (None, None), 2.0), (None, None), ()):
+        for f in (jitted, lantern.grad(mirrored)):
+            with pytest.raises(IndexError):
+                f(2.0, few)
+
+
+def test_items_on_one_way_alone(mode):
+    @lantern.jit
+    def f(x, t):
+        y = x * t[0]
+        return y * t[2] if x > 1.0 else y
+
+    assert (f(2.0, (3.0, 1, 5.0)), f(0.5, (3.0,)), f(0.5, (3.0, 1, 5.0))) == (
+        30,
+        1.5,
+        1.5,
+    )
+    with pytest.raises(IndexError):
+        f(2.0, (3.0,))

@@ -18,6 +18,7 @@ from lantern.staging.native.scalars import Scalars, unsupported
 from lantern.staging.native.tapes import Origins, rows
 from lantern.staging.native.text import Text, Words, literal, llvm_type
 from lantern.staging.native.turns import Turns
+from lantern.staging.objects import HEAP_TYPE
 from lantern.staging.trees import is_plain
 from lantern.staging.types import FLOAT, Type
 
@@ -124,6 +125,7 @@ class _Emitter:
         self.multiplied: dict[Node, Multiplied] = {}  # by loops
         self.row_starts: dict[Node, str] = {}  # by loops
         self.used = set(used_in(f.body))
+        self.counts: dict[Node, int] = {}  # items of objects that a block asks for
 
     @cached_property
     def origins(self) -> Origins:
@@ -191,6 +193,7 @@ class _Emitter:
             if node.op == "result":
                 results.setdefault(node.inputs[0], {})[node.static] = node
         sure: list[str] = []
+        around, self.counts = self.counts, _counts(block)
         for node in block.nodes:
             if node.op in ("constant", "result"):
                 continue
@@ -209,6 +212,7 @@ class _Emitter:
                 is_used = node in self.used
                 self.values[node] = self.scalars.compute(node, inputs, is_used)
         self.scalars.all_sure(sure)
+        self.counts = around
 
     # Control flow.
 
@@ -225,9 +229,9 @@ class _Emitter:
         ways = []
         for label, block in zip(names, node.blocks, strict=False):
             text.begin(label)
-            known = {*self.scalars.finite_ones}
+            known = {*self.scalars.known}
             self.block(block)
-            self.scalars.finite_ones = known
+            self.scalars.known = known
             ways.append(([self.value(x) for x in block.results], text.label))
             text.jump(names[2])
         text.begin(names[2])
@@ -339,8 +343,16 @@ class _Emitter:
         return let(f"icmp eq ptr {let(f'load ptr, ptr {at}')}, {known}")
 
     def _must_be(self, x: str, cls: type) -> None:
-        same = self._type_is(x, cls)
-        self.text.bail_if(self.text.let(f"xor i1 {same}, true"))
+        """Leave, unless an object is of a class.
+
+        It is asked once, unless the handler of a signal may give the object another.
+        """
+        known = self.scalars.known
+        if (x, cls) not in known:
+            same = self._type_is(x, cls)
+            self.text.bail_if(self.text.let(f"xor i1 {same}, true"))
+            if not (self.interruptible and cls.__flags__ & HEAP_TYPE):
+                known.add((x, cls))
 
     def emit_is_exactly(self, node: Node, results: dict[int, Node]) -> None:
         """Whether an object is of a class."""
@@ -358,11 +370,15 @@ class _Emitter:
         key, cls = node.static
         if type(key) is not int:
             raise unsupported(node)
+        let, count = self.text.let, self.counts.get(node.inputs[0], 0)
         size, items = self._items(node, cls)
-        let = self.text.let
         place = str(key) if key >= 0 else let(f"add i64 {size}, {key}")
-        low = f"{size}, {key}" if key >= 0 else f"{place}, -1"
-        self.text.bail_if(let(f"icmp sle i64 {low}"))
+        if not 0 <= key < count:
+            low = f"{size}, {key}" if key >= 0 else f"{place}, -1"
+            self.text.bail_if(let(f"icmp sle i64 {low}"))
+        elif (fact := (self.value(node.inputs[0]), count)) not in self.scalars.known:
+            self.text.bail_if(let(f"icmp slt i64 {size}, {count}"))
+            self.scalars.known.add(fact)
         at = let(f"getelementptr ptr, ptr {items}, i64 {place}")
         self.values[node] = self.unboxed(let(f"load ptr, ptr {at}"), node.type)
 
@@ -456,6 +472,16 @@ class _Emitter:
         bad = let(f"icmp eq i64 {value}, {-(2**63)}")
         self.text.bail_if(bad)
         return value
+
+
+def _counts(block: Block) -> dict[Node, int]:
+    """How many items of each tuple a block asks for: all of them, or it is left."""
+    found: dict[Node, int] = {}
+    for node in block.nodes:
+        key, cls = node.static if node.op == "get" else (None, None)
+        if type(key) is int and key >= 0 and cls and issubclass(cls, tuple):
+            found[node.inputs[0]] = max(found.get(node.inputs[0], 0), key + 1)
+    return found
 
 
 _SPECIAL = {

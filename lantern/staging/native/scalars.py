@@ -49,13 +49,14 @@ class Scalars:
 
     Attributes:
         safe: ints and what may be added to them: the sums are known to fit 64 bits.
-        finite_ones: floats that are known to be finite where the text has come to.
+        known: what is known where the text has come to: floats that are finite, and
+            what there is to know of objects (``emit.py``).
     """
 
     def __init__(self, text: Text) -> None:
         self.text = text
         self.safe: set[tuple[str, str]] = set()
-        self.finite_ones: set[str] = set()
+        self.known: set[object] = set()
 
     def compute(self, node: Node, values: list[str], is_used: bool = True) -> str:
         """The value of a node; if nobody uses it, what it may leave the program for."""
@@ -292,7 +293,7 @@ class Scalars:
             return method(node, *values)
         if op in _FINITE_OF_FINITE:
             z = self.call(op, self.finite(values[0]))
-            self.finite_ones.add(z)
+            self.known.add(z)
             return z
         if op in LIBM or op in ("atan2", "fmod"):
             return self.finite(self.call(op, *values))
@@ -325,14 +326,14 @@ class Scalars:
         instructions for that faster than for a comparison with infinity.
         """
         let = self.text.let
-        new = [z for z in dict.fromkeys(values) if z not in self.finite_ones]
+        new = [z for z in dict.fromkeys(values) if z not in self.known]
         zeros = [let(f"fsub double {z}, {z}") for z in new]
         self._leave_if_nan(zeros)
-        self.finite_ones.update(new)
+        self.known.update(new)
 
     def all_sure(self, values: Iterable[str]) -> None:
         """Leave the program if one of some values is nan."""
-        new = [x for x in dict.fromkeys(values) if x not in self.finite_ones]
+        new = [x for x in dict.fromkeys(values) if x not in self.known]
         self._leave_if_nan(new)
 
     def _leave_if_nan(self, values: list[str]) -> None:

@@ -151,10 +151,10 @@ class Turns:
         way, n = self.way, len(self.state)
         if self.product is not None:
             return product(way, self.product, phis[n + 1], phis[:n])
-        safe, finite = way.scalars.safe, way.scalars.finite_ones
-        way.scalars.safe, way.scalars.finite_ones = safe | self._steps(), {*finite}
+        safe, known = way.scalars.safe, way.scalars.known
+        way.scalars.safe, way.scalars.known = safe | self._steps(), {*known}
         way.block(self.body)
-        way.scalars.safe, way.scalars.finite_ones = safe, finite
+        way.scalars.safe, way.scalars.known = safe, known
         return [way.value(x) for x in self.body.results]
 
     def _steps(self) -> set[tuple[str, str]]:
