@@ -99,9 +99,12 @@ class DeferredSum:
         """
         if self.total is not None:
             return None
+        first, *rest = self.contributions
+        if not (rest or first.scatters) and first.own:  # ``collect`` asked if it stays
+            return first
         kind: Any
         kind, *others = {*map(type, self.contributions)}
-        if others or not self.contributions[0].stays(self.size, self.room):
+        if others or not first.stays(self.size, self.room):
             return None
         return kind.joined(self.contributions, self.shape)
 
