@@ -150,10 +150,11 @@ def cross_entropy(
         >>> torch.nn.functional.cross_entropy(x, y)
         tensor(0.1269)
     """
-    reduction = chosen(reduction, size_average, reduce)
-    share = plain_number("cross_entropy: label_smoothing", label_smoothing)
+    reduction, share = chosen(reduction, size_average, reduce), label_smoothing
+    if type(share) is not float:
+        share = plain_number("cross_entropy: label_smoothing", share)
     index, shape = base(target), input.primal.shape
-    if not 0 <= share <= 1:
+    if share and not 0 <= share <= 1:
         raise EagerError(f"label_smoothing must be between 0.0 and 1.0. Got: {share}")
     if index.shape == shape:
         if ignore_index >= 0:
@@ -164,16 +165,17 @@ def cross_entropy(
     if reduction == "none":
         logs = input.log_softmax(min(1, len(shape) - 1))
         return nll_loss(logs, target, weight, None, ignore_index, None, reduction)
-    usual = weight is None and ignore_index < 0 and reduction in ("mean", "sum")
-    if usual and len(shape) == 2:
+    if weight is None and ignore_index < 0 and len(shape) == 2:
         m, n = shape
         if type(index) is not type(input.primal):
             check_together(input, target)
-        if index.shape == (m,) and m and index.dtype in _CLASSES and inside(index, n):
+        if index.shape == (m,) and m and index.dtype in _CLASSES:
             if m == 1 and type(index) is np.ndarray:
-                return entropies.entropy_of_one(input, target=index.item())
-            scale = 1 / m if reduction == "mean" else 1.0
-            return entropies.entropy(input, places=_places(index, n), scales=scale)
+                if 0 <= (number := index.item()) < n:
+                    return entropies.entropy_of_one(input, target=number)
+            elif inside(index, n):
+                scale = 1 / m if reduction == "mean" else 1.0
+                return entropies.entropy(input, places=_places(index, n), scales=scale)
     return _weighted(input, target, weight, ignore_index, reduction)
 
 
