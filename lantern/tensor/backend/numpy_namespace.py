@@ -200,7 +200,7 @@ class ArrayNamespace:
     def softplus(self, x: Any) -> Any:
         """``log(1 + exp(x))`` without overflow."""
         xp = self.module
-        return xp.log1p(xp.exp(-xp.abs(x))) + xp.maximum(x, 0)
+        return xp.log1p(xp.exp(-xp.abs(x))) + self.relu(x)
 
     def sigmoid(self, x: Any) -> Any:
         """``1 / (1 + exp(-x))``, accurate in both tails."""
