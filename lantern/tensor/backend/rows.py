@@ -23,10 +23,19 @@ def _ones(n: int, dtype: Any) -> Any:
     return numpy_namespace.ones(n, dtype)
 
 
-@lru_cache(32)
 def starts(rows: int, n: int) -> Any:
     """Where rows of n start that lie end to end; not to be written to."""
+    return _few_starts(rows, n) if rows <= FEW else _starts(rows, n)
+
+
+def _starts(rows: int, n: int) -> Any:
     return numpy_namespace.arange(0, rows * n, n)
+
+
+FEW = 1 << 14
+"""Of so many rows the starts are kept: 4 MiB at the most."""
+
+_few_starts = lru_cache(32)(_starts)
 
 
 def greatest(x: Any) -> Any:

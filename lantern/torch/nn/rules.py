@@ -20,6 +20,7 @@ from lantern.op import elementwise, linear, op
 from lantern.tensor.accumulate.accumulator import LARGE
 from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.tensor.backend.rows import over_rows as over_plain_rows
+from lantern.tensor.backend.rows import starts
 from lantern.tensor.ops.indexing import LONG, Scatter, adding_often, read_at
 from lantern.torch.nn import moments as blocks
 from lantern.torch.nn.halves import with_halves
@@ -86,7 +87,7 @@ class Rows(Scatter):
         if not (type(buffer) is np.ndarray and buffer.flags.c_contiguous):
             return super().additions(buffer, factor)
         z_bar = self.z_bar if factor == 1 else self.z_bar * factor
-        index, numbers = self.index.reshape(-1), np.arange(self.index.size)
+        index, numbers = self.index.reshape(-1), starts(self.index.size, 1)
         z_bar = z_bar.reshape(-1, *buffer.shape[1:])
         width = math.prod(buffer.shape[1:])
         if width > LONG:
@@ -102,7 +103,7 @@ class Rows(Scatter):
         last[index] = numbers
         rest = (last.take(index) != numbers).nonzero()[0]
         if len(rest):
-            cells = index.take(rest)[:, None] * width + np.arange(width)
+            cells = index.take(rest)[:, None] * width + starts(width, 1)
             rows = z_bar.take(rest, axis=0).reshape(-1)
             calls.append((np.add.at, buffer.reshape(-1), cells.reshape(-1), rows))
         return calls

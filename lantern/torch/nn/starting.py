@@ -95,5 +95,6 @@ def inside(index: Any, n: int) -> bool:
     # Seen as unsigned, negative ones are too large.
     unsigned = (index if index.dtype is I64 else index.astype(I64)).view(np.uint64)
     if type(unsigned) is np.ndarray:
-        return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < n)
+        # NumPy takes a fourth of the time to find the place of the largest.
+        return not index.size or unsigned.item(unsigned.argmax()) < n
     return not index.size or bool(unsigned.max() < n)
