@@ -11,11 +11,13 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from lantern.errors import ArgumentError, StagingError
+from lantern.staging.access import BINARY
+from lantern.staging.branches import COMPARISONS
 from lantern.staging.control import has_staged
 from lantern.staging.objects import class_attribute, has_hooks
 from lantern.staging.python_functions import Once
 from lantern.staging.staged import Staged
-from lantern.staging.surface import BINARY, COMPARISONS, Surface
+from lantern.staging.surface import Surface
 from lantern.staging.trees import StagedTree
 
 __all__ = ["Careful"]

@@ -135,7 +135,7 @@ def test_they_are_compiled(f, row):
 
 def test_sums_that_keep_what_rounding_loses_are_pythons(monkeypatch):
     """Later Pythons add up floats so; a loop does not."""
-    monkeypatch.setattr("lantern.staging.surface.COMPENSATES", True)
+    monkeypatch.setattr("lantern.staging.reductions.COMPENSATES", True)
     assert isinstance(python_functions.COMPENSATES, bool)
     jitted = lantern.jit(lambda x, n: sum(x * i for i in range(n)))
     assert jitted(1.5, 100) == 7425.0
