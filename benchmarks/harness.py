@@ -1,8 +1,11 @@
 """Compares the same program in several libraries, fairly: results first, then times.
 
+How much faster one is, is the median of the ratios of the turns: a computer that others
+use, too, may be half as fast a second later.
+
 The libraries take turns, so that other load on the computer meets all of them, in two
-heats: a process that was started first finds other memory than one started last, and
-keeps it.
+heats or more: a process that was started first finds other memory than one started
+last, and keeps it.
 """
 
 import gc
@@ -51,16 +54,19 @@ def race(
     quick: bool = False,
     rtol: float = 1e-9,
     turns: int = 0,
+    heats: int = 2,
 ) -> list[Row]:
     """Compare the results of all, time them in turns, and give a row per peer.
 
     A peer that is missing, or cannot run the program, says so in its row. Programs that
-    take seconds are timed once a turn, for as many ``turns`` a heat as are given.
+    take seconds are timed once a turn, for as many ``turns`` a heat as are given. In
+    each heat all have processes of their own.
     """
     budget = 0.05 if quick or turns else 0.2
     turns = turns or (2 if quick else 6)
     shown: dict[str, _Shown] = {name: _Shown() for name in makers}
-    for names in (list(makers), list(makers)[::-1]):
+    for heat in range(heats):
+        names = list(makers)[:: -1 if heat % 2 else 1]
         entrants = {name: Entrant(name, makers[name], budget) for name in names}
         _heat(benchmark, entrants, operations, turns, rtol, shown)
         del entrants  # which ends their processes
@@ -154,4 +160,6 @@ def _versus(
     if lantern.peak is not None and peer.peak is not None:
         sizes = f"{lantern.peak / 2**20:.0f}, {peer.peak / 2**20:.0f}"
         detail += f"; processes of at most {sizes} MiB"
-    return Row(benchmark, figure, theirs.median / ours.median, "×", target, detail)
+    pairs = zip(peer.samples, lantern.samples, strict=True)  # of the same turn
+    ratio = statistics.median(slower / faster for slower, faster in pairs)
+    return Row(benchmark, figure, ratio, "×", target, detail)
