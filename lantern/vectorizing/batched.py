@@ -26,7 +26,7 @@ from lantern.errors import (
     MutationError,
 )
 from lantern.rules.operators import BINARY, install
-from lantern.tensor.backend.numpy_namespace import array_namespace, buffers
+from lantern.tensor.backend.numpy_namespace import array_namespace, arrays
 from lantern.tensor.immutable import refuse_out
 from lantern.tensor.ndarray_methods import NdarrayMethods
 from lantern.tensor.ops.creation import stop_gradient
@@ -321,7 +321,7 @@ class Batched(NdarrayMethods):
     ) -> Any:
         """Run a universal function of NumPy for all examples."""
         name = ufunc.__name__
-        if name in _REFLECTED and type(inputs[0]) in buffers and not kwargs:
+        if name in _REFLECTED and type(inputs[0]) in arrays and not kwargs:
             return getattr(self, _REFLECTED[name])(inputs[0])
         plain = works_on_plain_values(name) or name in _BITWISE
         if method != "__call__" or not plain:
@@ -374,7 +374,7 @@ def _together(x: Batched, y: Any) -> tuple[Any, Any] | None:
     kind = type(y)
     if kind is float or kind is int:
         return x.stacked, y
-    if kind in buffers:
+    if kind in arrays:
         return aligned(x.stacked, True, len(y.shape)), y
     if kind is Batched and y.level is x.level and y.mapped:
         n, m = len(x.shape), len(y.shape)
