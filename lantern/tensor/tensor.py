@@ -27,7 +27,7 @@ from lantern.core.value import (
 from lantern.rules.operators import install
 from lantern.tensor.accumulate.accumulator import LARGE, Accumulator
 from lantern.tensor.backend.gpu_fusion import fusers
-from lantern.tensor.backend.numpy_namespace import REAL, as_scalar, buffers
+from lantern.tensor.backend.numpy_namespace import ONES, REAL, as_scalar, buffers
 from lantern.tensor.immutable import refuse_to_set, refuse_writing
 from lantern.tensor.ndarray_methods import NdarrayMethods
 from lantern.tensor.ops import products
@@ -161,7 +161,10 @@ class Tensor(NdarrayMethods, Wrapper):
 
     def one(self) -> Any:
         """1 in the array's own type, on its device."""
-        plain = base(self)
+        plain = self.primal
+        if (one := ONES.get(type(plain))) is not None:  # as most derivatives begin
+            return one
+        plain = base(plain)
         if isinstance(plain, np.generic):
             return plain.dtype.type(1)
         return namespace(plain).ones_like(plain)

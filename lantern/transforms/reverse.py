@@ -140,7 +140,9 @@ def seed(where: str, y: Any, level: Level, holomorphic: bool) -> Any:
             return plain
     if not isinstance(y, Value):
         y = opened(where, y, level)
-    plain = base(y)
+    plain = y.primal if isinstance(y, Value) else y
+    if isinstance(plain, Value):  # an outer derivative tracks it
+        plain = base(plain)
     dtype, shape = getattr(plain, "dtype", None), getattr(plain, "shape", ())
     is_real = type(plain) is float or getattr(dtype, "kind", "") == "f"
     if shape or holomorphic or not is_real:

@@ -30,6 +30,7 @@ from lantern.errors import (
 )
 
 __all__ = [
+    "ONES",
     "REAL",
     "SMALL",
     "ArrayNamespace",
@@ -49,6 +50,7 @@ NUMPY = frozenset({np.ndarray, np.float32, np.float64})
 arrays: set[type] = set(NUMPY)  # and CuPy's
 # Types of elements whose contributions need no conjugate and, as a rule, no cast.
 REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+ONES: dict[type, Any] = {kind: kind(1) for kind in (np.float32, np.float64)}
 # Elements. What is repeated to fewer is copied: that is read faster than a view.
 SMALL = 5_000
 

@@ -32,7 +32,7 @@ from lantern.eager.versions import last_write, rewritten
 from lantern.errors import ArgumentError, EagerError
 from lantern.rules.multiple_results import Part
 from lantern.tensor.accumulate.deferred_products import DeferredSum
-from lantern.tensor.backend.numpy_namespace import buffers
+from lantern.tensor.backend.numpy_namespace import ONES, buffers
 from lantern.torch.tensor.detaching import in_transform, lost
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.dtypes import INEXACT, Size, by_numpy
@@ -82,16 +82,13 @@ def root_of(y: Any) -> tuple[Any, Any, Any, int | None]:
     return y.receiver, array.shape, array.dtype, None
 
 
-_ONE: dict[type, Any] = {kind: kind(1) for kind in (np.float32, np.float64)}
-
-
 def seeds_of(outputs: Any, gradients: Any) -> list[tuple[Any, Any]]:
     """Pairs of a receiver and its cotangent, checked."""
     seeds: list[tuple[Any, Any]] = []
     for y, gradient in zip(outputs, gradients, strict=True):
         if gradient is None and type(y) is Tensor and y.level is AMBIENT:
             array = y.primal
-            seed = _ONE.get(type(array))  # as most passes begin
+            seed = ONES.get(type(array))  # as most passes begin
             if seed is None and array.size == 1 and array.dtype.kind == "f":
                 seed = y.one()
             if seed is not None:
