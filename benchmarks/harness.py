@@ -55,14 +55,16 @@ def race(
     rtol: float = 1e-9,
     turns: int = 0,
     heats: int = 2,
+    budget: float = 0.0,
 ) -> list[Row]:
     """Compare the results of all, time them in turns, and give a row per peer.
 
     A peer that is missing, or cannot run the program, says so in its row. Programs that
     take seconds are timed once a turn, for as many ``turns`` a heat as are given. In
-    each heat all have processes of their own.
+    each heat all have processes of their own; a timing takes ``budget`` seconds, or as
+    long as one call does.
     """
-    budget = 0.05 if quick or turns else 0.2
+    budget = budget or (0.05 if quick or turns else 0.2)
     turns = turns or (2 if quick else 6)
     shown: dict[str, _Shown] = {name: _Shown() for name in makers}
     for heat in range(heats):
