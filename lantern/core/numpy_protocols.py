@@ -8,7 +8,7 @@ is zero; what has no rule raises.
 import inspect
 import sys
 from functools import cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 from lantern.core.namespace import tables
 from lantern.core.operation import Op, registry
@@ -242,6 +242,7 @@ class ArrayProtocols:
     """The methods by which NumPy hands over an operation on a tracked value."""
 
     __slots__ = ()
+    rank: ClassVar[float]  # of a value
 
     def called(self, numpys: Any, args: Any, function: Any, inputs: Any) -> Any:
         """What ours makes of its inputs, in place of NumPy's function of arguments."""
@@ -255,7 +256,10 @@ class ArrayProtocols:
         plain = name in _REFLECTED and method == "__call__" and not kwargs
         if plain and not isinstance(inputs[0], Value):  # in fewer steps, as y.__radd__
             reflected = getattr(self, _REFLECTED[name])
-            z = self.called(ufunc, inputs, reflected, inputs[:1])
+            if self.rank:  # an array: as ``called`` has it, in no call
+                z = reflected(inputs[0])
+            else:
+                z = self.called(ufunc, inputs, reflected, inputs[:1])
             if z is not NotImplemented:
                 return z
         if len(inputs) > 1 and any(map(is_container, inputs)):
