@@ -9,7 +9,6 @@ import numpy as np
 from lantern.core.contribution import Contribution
 from lantern.engines.gpu import steps as engine
 from lantern.errors import OptionError
-from lantern.tensor.backend.numpy_namespace import REAL
 from lantern.torch.functions.creation import tensor, zeros_like
 from lantern.torch.optim.optimizer import (
     Optimizer,
@@ -108,20 +107,17 @@ class SGD(Optimizer):
             else:
                 if grad.dtype is not dtype or type(grad) is not kind:
                     kind, dtype = type(grad), grad.dtype
-                    factor = self._factor(step, grad)
+                    factor = self._factor(step, grad, plan)
                 plan.append((np.add, x, grad * factor, x))
 
-    _last: Any = (None, None, None)  # a step length, for a type, and as an array
+    _last: Any = (None, None)  # a step length, for whom, and as an array
 
-    def _factor(self, step: float, grad: Any) -> Any:
-        """The step length as NumPy takes it in half the time; the last one is kept."""
-        if type(grad) is not np.ndarray or grad.dtype not in REAL:
-            return step
-        known, dtype, factor = self._last
-        if known != step or dtype is not grad.dtype:
-            factor = np.asarray(step, grad.dtype)
-            self._last = step, grad.dtype, factor
-        return factor
+    def _factor(self, step: float, grad: Any, plan: Plan) -> Any:
+        """As ``plan.numbers`` has the step length; the last one is kept."""
+        known = step, type(grad), grad.dtype
+        if self._last[0] != known:
+            self._last = known, *plan.numbers(grad, step)
+        return self._last[1]
 
     def _move(
         self, p: Tensor, x: Any, g: Any, state: Any, options: Any, plan: Plan
