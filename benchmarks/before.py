@@ -128,31 +128,6 @@ def _jacobian() -> Program:
     return lambda: f(x)
 
 
-def _hessian() -> Program:
-    import lantern
-
-    x, weights = jacobians.data("hessian", False)
-    f = lantern.hessian(lambda x: jacobians.energy(lantern, x, weights))
-    return lambda: f(x)
-
-
-def _per_example() -> Program:
-    import lantern
-
-    gradient = lantern.grad(partial(jacobians.loss, lantern))
-    f = lantern.vmap(gradient, in_axes=(None, 0, 0))
-    arguments = jacobians.data("per_example", False)
-    return lambda: f(*arguments)
-
-
-def _of_zygote(name: str) -> Program:
-    import lantern
-
-    gradient = lantern.grad(partial(zygote_table.FUNCTIONS[name], lantern))
-    arguments = zygote_table.data(name)
-    return lambda: gradient(*arguments)
-
-
 def _small_backward() -> Program:
     import lantern.torch as torch
 
@@ -259,10 +234,10 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "np.tanh(x @ w)": _layer,
     "vmap of grad": _two_dimensional,
     "jacobian": _jacobian,
-    "hessian": _hessian,
-    "per example": _per_example,
-    "logistic regression": partial(_of_zygote, "logistic regression"),
-    "perceptron, batch 1": partial(_of_zygote, "MLP 784-32-10, batch 1"),
+    "hessian": partial(jacobians.of_lantern, "hessian", False),
+    "per example": partial(jacobians.of_lantern, "per_example", False),
+    "logistic regression": partial(zygote_table.of_lantern, "logistic regression"),
+    "perceptron, batch 1": partial(zygote_table.of_lantern, "MLP 784-32-10, batch 1"),
     "mlp step": mlp_step.of_lantern,
     "small backward": _small_backward,
     "eager chain": _eager_chain,

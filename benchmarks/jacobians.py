@@ -93,7 +93,7 @@ def rows(quick: bool) -> list[Row]:
     found: list[Row] = []
     for name, benchmark in BENCHMARKS.items():
         libraries: dict[str, Function] = {
-            LANTERN: _lantern,
+            LANTERN: of_lantern,
             "PyTorch": _torch,
             "autograd": _autograd,
             "JAX op by op": partial(_jax, False),
@@ -106,7 +106,8 @@ def rows(quick: bool) -> list[Row]:
     return found
 
 
-def _lantern(name: str, quick: bool) -> Program:
+def of_lantern(name: str, quick: bool) -> Program:
+    """The derivative of a benchmark's function at its data, by Lantern."""
     import lantern
 
     f, args = partial(FUNCTIONS[name], lantern), data(name, quick)

@@ -100,7 +100,7 @@ def rows(quick: bool) -> list[Row]:
 def _libraries(name: str, quick: bool) -> dict[str, Function]:
     """Who can run it: compiling 1,000 operations takes PyTorch and tinygrad minutes."""
     libraries: dict[str, Function] = {
-        LANTERN: _lantern,
+        LANTERN: of_lantern,
         "PyTorch": partial(_torch, "torch", False),
         "Lantern, as lantern.torch": partial(_torch, "lantern.torch", False),
         "autograd": _autograd,
@@ -123,7 +123,8 @@ def _leaves(x: Any) -> list[Any]:
     return x if isinstance(x, list) else [x]
 
 
-def _lantern(name: str) -> Program:
+def of_lantern(name: str) -> Program:
+    """The gradient of a function at its data, by Lantern."""
     import lantern
 
     gradient = lantern.grad(partial(FUNCTIONS[name], lantern))
