@@ -203,7 +203,7 @@ from lantern.staging.native.background import wait
 def f(x):
     y = x
     for _ in range(50):
-        y = lantern.sin(y * x) + 0.5
+        y = lantern.sin(x) * y + 0.5
     return y
 
 emitted = []

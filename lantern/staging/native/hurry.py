@@ -19,7 +19,6 @@ The function that Python calls leaves by such a call, for which it gives its own
 
 _FIRST = re.compile(r"  (%\w+) = insertelement <\d+ x double> poison, double (\S+), .*")
 _ALL = re.compile(r"  (%\w+) = shufflevector (<(\d+) x double>) (%\w+), .*initializer")
-_ONE = re.compile(r"  (%\w+) = shufflevector (<(\d+) x double>) (%\w+), .*<i32 (\d).*")
 
 
 def hurried(text: str) -> str:
@@ -36,11 +35,6 @@ def hurried(text: str) -> str:
         elif "= shufflevector" in line and (every := _ALL.fullmatch(line)):
             name, kind, width, before = every.groups()
             lines += _splat(name, kind, int(width), numbers[before])
-        elif "= shufflevector" in line and (one := _ONE.fullmatch(line)):
-            name, kind, width, column, lane = one.groups()
-            lines.append(f"  store {kind} {column}, ptr @lanes, align 8")
-            lines.append(f"  {name}.0 = load double, ptr {_at(lane)}")
-            lines += _splat(name, kind, int(width), f"{name}.0")
         else:
             lines.append(line)
     lines.append("@lanes = internal global [8 x double] zeroinitializer")
@@ -53,5 +47,5 @@ def _splat(name: str, kind: str, width: int, number: str) -> list[str]:
     return [*stores, f"  {name} = load {kind}, ptr @lanes, align 8"]
 
 
-def _at(i: int | str) -> str:
+def _at(i: int) -> str:
     return f"getelementptr (double, ptr @lanes, i64 {i})"

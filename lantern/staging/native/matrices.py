@@ -4,9 +4,9 @@ The cotangents before a turn are linear in those after it. Where each step of a 
 waits for the one before, a processor has time to spare on the way there, and on the way
 back would wait as long again. So, for a state of a few floats, the turn's matrix is
 computed on the way there, in vectors, and is what is saved. The way back is then a
-product per turn; where it follows at once, the matrices are multiplied on the way
-there, and nothing is saved. This adds the same terms up in another order: under
-``exact`` it is not done.
+product per turn. Where it follows at once, each turn's columns begin with those of all
+turns before, as in forward mode, and nothing is saved. This adds the same terms up in
+another order and rounds fewer products: under ``exact`` it is not done.
 
 References:
     Griewank and Walther (2008), section 10.2: "Preaccumulation".
@@ -26,7 +26,6 @@ __all__ = [
     "Matrix",
     "Multiplied",
     "early",
-    "loads",
     "matrices",
     "product",
     "vector_type",
@@ -35,10 +34,7 @@ __all__ = [
 MOST = 8
 """Floats of a state that stand side by side."""
 
-FEW = 3
-"""Columns of matrices that are multiplied on the way there: more take too long."""
-
-WORTH = 24
+WORTH = 22
 """Cycles that a turn has to become shorter by: else its order stays."""
 
 _DELAYS = {
@@ -69,8 +65,8 @@ class Matrix(NamedTuple):
         sums: places of what is only added to.
         masks: for each place, the lanes that its row may have something in.
         early: what the loop there needs besides, and nobody has computed before it.
-        is_next: whether the walk follows in the loop's block, has its tape alone, and
-            has so few columns that the matrices are multiplied on the way there.
+        is_next: whether the walk follows in the loop's block, and has its tape alone:
+            then the matrices are multiplied on the way there.
     """
 
     loop: Node
@@ -143,10 +139,12 @@ def _matrix(loop: Node, tape: int, back: Node, origins: Origins) -> Matrix | Non
     none: frozenset[int] = frozenset()
     ends = [none if _is_zero(x) else masks.get(x) for x in block.results]
     before = _early(loop, block, origins)
-    if None in ends or before is None or not _is_worth(loop, back, masks, lanes):
+    if None in ends or before is None:
         return None
     every = tuple(x for x in ends if x is not None)
-    is_next = len(lanes) <= FEW and _is_next(loop, back, origins)
+    is_next = _is_next(loop, back, origins)
+    if not _is_worth(loop, back, masks, lanes, is_next):
+        return None
     return Matrix(loop, tape, back, lanes, sums, every, before, is_next)
 
 
@@ -229,7 +227,11 @@ def _early(loop: Node, block: Block, origins: Origins) -> tuple[Node, ...] | Non
 
 
 def _is_worth(
-    loop: Node, back: Node, masks: dict[Node, frozenset[int]], lanes: tuple[int, ...]
+    loop: Node,
+    back: Node,
+    masks: dict[Node, frozenset[int]],
+    lanes: tuple[int, ...],
+    is_next: bool,
 ) -> bool:
     """Whether turns become shorter by enough cycles, as far as it can be told."""
     there = [x for block in loop.blocks for x in block.nodes]
@@ -240,8 +242,11 @@ def _is_worth(
     again = _path(block.nodes, state, [block.results[i] for i in lanes])
     vectors = _vectors(block, masks) * (1 + len(lanes) // 5)
     before = max(slow, _work(there)) + max(again, _work(block.nodes))
-    product = 4 + 3 * (len(lanes) - 1).bit_length()
-    after = max(slow, _work(there) + vectors / 2) + product
+    after = _work(there) + vectors / 2
+    if is_next:
+        after = max(slow, again, after)
+    else:
+        after = max(slow, after) + 4 + 3 * (len(lanes) - 1).bit_length()
     return before - after >= WORTH
 
 
@@ -281,11 +286,52 @@ def early(way: Any, matrix: Matrix) -> dict[Node, str]:
     return found
 
 
-_SIGNS = {"add": (False, False), "subtract": (False, True), "negative": (True,)}
-"""Which operands are taken away."""
+class _Vectors:
+    """What writes columns.
+
+    Args:
+        way: what writes the function.
+        matrix: which columns.
+    """
+
+    def __init__(self, way: Any, matrix: Matrix) -> None:
+        self.way, self.matrix = way, matrix
+        self.let: Callable[[str], str] = way.text.let
+        self.kind, self.width = vector_type(matrix), matrix.width
+        self._constants: dict[str, str] = {}
+
+    def unit(self, i: int) -> str:
+        """One in the i-th lane, else zeros."""
+        return self.constant([literal(float(i == k)) for k in range(self.width)])
+
+    def constant(self, lanes: list[str]) -> str:
+        """A vector of constants by its name: LLVM takes less time for that."""
+        if self.width == 1:
+            return lanes[0]
+        vector = f"<{', '.join([f'double {x}' for x in lanes])}>"
+        if vector not in self._constants:
+            self._constants[vector] = f"%{self.way.text.fresh('c')}"
+        return self._constants[vector]
+
+    def loads(self) -> list[str]:
+        """The lines before the loop that give constants their names."""
+        constant, kind = self.way.text.words.constant, self.kind
+        return [
+            f"  {name} = load {kind}, ptr {constant(f'{kind} {vector}')}"
+            for vector, name in self._constants.items()
+        ]
 
 
-class Columns:
+class _Term(NamedTuple):
+    """A vector, perhaps times another: when it is there, whether it is taken away."""
+
+    ready: int
+    is_minus: bool
+    value: str
+    factor: str = ""
+
+
+class Columns(_Vectors):
     """The columns of a turn's matrix, at the end of the turn there.
 
     A turn of the walk is linear, so that it can be gone through from its end: what
@@ -297,79 +343,109 @@ class Columns:
         way: what writes the function.
         matrix: of the walk.
         known: what was computed before the loop.
+        before: the columns of the turns before, if they are multiplied with.
 
     Attributes:
         needs: from which line on which numbered values of the turn are used.
-        constants: vectors, and the names under which they are there before the loop.
     """
 
-    def __init__(self, way: Any, matrix: Matrix, known: dict[Node, str]) -> None:
-        self.constants: dict[str, str] = {}
-        self.way, self.matrix = way, matrix
-        self.let: Callable[[str], str] = way.text.let
-        self.kind = vector_type(matrix)
+    def __init__(
+        self,
+        way: Any,
+        matrix: Matrix,
+        known: dict[Node, str],
+        before: list[str] | None = None,
+    ) -> None:
+        super().__init__(way, matrix)
         block = matrix.back.blocks[0]
         self.own, self.known = set(block.nodes), dict(known)
         saved = saved_on(matrix.loop, matrix.tape)
         self.saved = dict(zip(block.parameters, saved, strict=False))
         self.state = block.parameters[len(saved) :]
         self.linear = _dependent(block, self.state)
-        self.totals: dict[Node, str] = {}
-        self.minus: set[Node] = set()  # whose total stands for its negative
-        for x in dict.fromkeys(block.results):
-            lanes = [float(x is y) for y in block.results]
-            lanes += [0.0] * (matrix.width - len(lanes))
-            self.totals[x] = self._constant(lanes)
+        self.terms: dict[Node, list[_Term]] = {}
         self.splats: dict[str, str] = {}
         self.needs = [(0, 0)]
+        columns = dict(zip(matrix.lanes, before or [], strict=False))
+        for i, x in enumerate(block.results):
+            self._give(x, _Term(0, False, columns.get(i) or self.unit(i)))
         for node in reversed(block.nodes):
-            if node in self.linear and node in self.totals:
-                self._hand_on(node, self.totals[node])
+            if node in self.linear and node in self.terms:
+                self._hand_on(node)
 
     def found(self) -> list[str]:
         """The columns, by their places."""
         columns = []
         for p in [self.state[i] for i in self.matrix.lanes]:
-            z = self.totals.get(p, "zeroinitializer")
-            columns.append(self._let("fneg", z) if p in self.minus else z)
+            _, minus, z, _ = self._total(p)
+            columns.append(self._let("fneg", z) if minus else z)
         return columns
 
-    def _hand_on(self, node: Node, z: str) -> None:
+    def _hand_on(self, node: Node) -> None:
         """Add to what the operands of a node are part of."""
-        op, minus = node.op, node in self.minus
-        x, y, last = (*node.inputs, node, node)[:3]
-        if op in _SIGNS:
-            for one, sign in zip(node.inputs, _SIGNS[op], strict=True):
-                self._give(one, z, minus != sign)
+        op = node.op
+        if op == "negative":  # what is not yet added up need not wait for each other
+            for term in self.terms[node]:
+                self._give(node.inputs[0], term._replace(is_minus=not term.is_minus))
+            return
+        ready, minus, z, _ = total = self._total(node)
+        x, y = node.inputs[:2]
+        if op in ("add", "subtract"):
+            self._give(x, total)
+            self._give(y, total._replace(is_minus=minus != (op == "subtract")))
         elif op == "multiply":
             x, y = (x, y) if x in self.linear else (y, x)
-            self._give(x, self._let("fmul", z, self._splat(y)), minus)
+            self._give(x, _Term(ready, minus, z, self._splat(y)))
         elif op == "where":
-            kind, test = self.kind, self._scalar(x)
-            z, none = f"{kind} {z}", f"{kind} zeroinitializer"
-            for one, ways in ((y, f"{z}, {none}"), (last, f"{none}, {z}")):
+            test, none = self._scalar(x), f"{self.kind} zeroinitializer"
+            z = f"{self.kind} {z}"
+            for one, ways in ((y, f"{z}, {none}"), (node.inputs[2], f"{none}, {z}")):
                 if one in self.linear:
-                    self._give(one, self.let(f"select i1 {test}, {ways}"), minus)
+                    chosen = self.let(f"select i1 {test}, {ways}")
+                    self._give(one, _Term(ready + 1, minus, chosen))
         else:
             if op == "divide":
                 self.way.scalars.nonzero(self._number(y))
-            self._give(x, self._let("fdiv", z, self._splat(y)), minus)
+            z = self._let("fdiv", z, self._splat(y))
+            self._give(x, _Term(ready + _DELAYS["divide"], minus, z))
+
+    def _give(self, x: Any, term: _Term) -> None:
+        self.terms.setdefault(x, []).append(term)
+
+    def _total(self, x: Any) -> _Term:
+        """The sum of what a value has been given: first of what is there first."""
+        terms = self.terms.get(x, [_Term(0, False, "zeroinitializer")])
+        while len(terms) > 1:
+            first, then, *rest = sorted(terms, key=lambda z: (z.ready, z.factor != ""))
+            terms = [self._sum(self._product(first), then), *rest]
+        return self._product(terms[0])
+
+    def _product(self, term: _Term) -> _Term:
+        """A term that is multiplied with nothing any more."""
+        if not term.factor:
+            return term
+        z = self._let("fmul", term.value, term.factor)
+        return _Term(term.ready + _DELAYS["multiply"], term.is_minus, z)
+
+    def _sum(self, first: _Term, then: _Term) -> _Term:
+        """A sum; the second, if it is a product, is added without being rounded.
+
+        That takes a processor that can as long as the product alone.
+        """
+        ready, minus, z, factor = then
+        if factor:
+            z = self._let("fmul contract", z, factor)
+        ready = max(ready, first.ready) + _DELAYS["multiply" if factor else "add"]
+        if minus == first.is_minus:
+            z = self._let("fadd contract", first.value, z)
+        elif minus:
+            z = self._let("fsub contract", first.value, z)
+        else:
+            z = self._let("fsub contract", z, first.value)
+        return _Term(ready, minus and first.is_minus, z)
 
     def _let(self, op: str, *values: str) -> str:
         return self.let(f"{op} {self.kind} {', '.join(values)}")
-
-    def _give(self, x: Any, z: str, minus: bool) -> None:
-        total = self.totals.get(x)
-        if total is None:
-            self.totals[x] = z
-            if minus:
-                self.minus.add(x)
-        elif minus == (x in self.minus):
-            self.totals[x] = self._let("fadd", total, z)
-        else:
-            both = (total, z) if minus else (z, total)
-            self.totals[x] = self._let("fsub", *both)
-            self.minus.discard(x)
 
     def _scalar(self, x: Any) -> str:
         """A number that is the same in all lanes."""
@@ -390,26 +466,14 @@ class Columns:
     def _number(self, x: Any) -> str:
         return str(self.way.scalars.as_float(self._scalar(x), x.type))
 
-    def _constant(self, xs: list[float]) -> str:
-        if self.matrix.width == 1:
-            return literal(xs[0])
-        return self._named([literal(x) for x in xs])
-
-    def _named(self, lanes: list[str]) -> str:
-        """A vector of constants by its name: LLVM takes less time for that."""
-        vector = f"<{', '.join([f'double {x}' for x in lanes])}>"
-        if vector not in self.constants:
-            self.constants[vector] = f"%{self.way.text.fresh('c')}"
-        return self.constants[vector]
-
     def _splat(self, x: Any) -> str:
         """A number in all lanes."""
-        value, width = self._number(x), self.matrix.width
+        value, width = self._number(x), self.width
         if width == 1:
             return value
         if value not in self.splats:
             if value.startswith("0x"):
-                self.splats[value] = self._named([value] * width)
+                self.splats[value] = self.constant([value] * width)
             else:
                 one = f"insertelement {self.kind} poison, double {value}, i32 0"
                 both = f"{self.kind} {self.let(one)}, {self.kind} poison"
@@ -432,94 +496,42 @@ def vector_type(matrix: Matrix) -> str:
     return "double" if matrix.width == 1 else f"<{matrix.width} x double>"
 
 
-class Multiplied:
-    """The product of the matrices of the turns before, and the last one beside it.
-
-    That one comes into it in the next turn, while that waits: what is multiplied then
-    is there from the beginning, and may stand anywhere among the turn's lines.
+class Multiplied(_Vectors):
+    """The product of the matrices of all turns so far.
 
     Attributes:
-        phis: the columns of the product, then those of the last matrix.
-        constants: vectors, and the names under which they are there before the loop.
+        columns: of it, as the turns hand them on.
     """
 
     def __init__(self, way: Any, matrix: Matrix) -> None:
-        self.way, self.matrix = way, matrix
-        self.let: Callable[[str], str] = way.text.let
-        self.kind, self.width = vector_type(matrix), matrix.width
-        count = len(matrix.lanes)
-        self.phis = [f"%{way.text.fresh('v')}" for _ in range(2 * count)]
-        self.columns, self.last = self.phis[:count], self.phis[count:]
-        self.constants: dict[str, str] = {}
+        super().__init__(way, matrix)
+        self.columns = [f"%{way.text.fresh('v')}" for _ in matrix.lanes]
 
     def starts(self) -> list[tuple[str, str]]:
-        """Before the first turn both are one."""
-        found = []
-        for lane in self.matrix.lanes:
-            ones = [f"double {literal(float(i == lane))}" for i in range(self.width)]
-            x = literal(1.0)
-            if self.width > 1:
-                x = f"%{self.way.text.fresh('c')}"
-                self.constants[f"<{', '.join(ones)}>"] = x
-            found.append((self.kind, x))
-        return found * 2
+        """Before the first turn it is one."""
+        return [(self.kind, self.unit(i)) for i in self.matrix.lanes]
 
-    def product(self) -> list[str]:
-        """The columns of the product with the last matrix."""
-        lanes, found = self.matrix.lanes, []
-        bits = [f"i1 {str(i in self.matrix.sums).lower()}" for i in range(self.width)]
-        kept = f"select <{self.width} x i1> <{', '.join(bits)}>"
-        for z in self.last:
-            splats = [self.splat(z, i) for i in lanes]
-            pairs = zip(self.columns, splats, strict=True)
-            terms = [self.let(f"fmul {self.kind} {x}, {y}") for x, y in pairs]
-            if self.matrix.sums:
-                both = f"{self.kind} {z}, {self.kind} zeroinitializer"
-                terms.append(self.let(f"{kept}, {both}"))
-            found.append(_added(self.let, self.kind, terms))
+    def applied(self, state: list[str]) -> list[str]:
+        """What becomes of a state on the whole way back."""
+        found = []
+        for i, x in enumerate(state):
+            terms = [x] if i in self.matrix.sums else []
+            for k, column in zip(self.matrix.lanes, self.columns, strict=True):
+                if state[k] != literal(0.0):  # it has received nothing yet
+                    entry = self._entry(column, i)
+                    terms.append(self.let(f"fmul double {entry}, {state[k]}"))
+            found.append(_added(self.let, terms or [literal(0.0)]))
         return found
 
-    def splat(self, column: str, i: int) -> str:
-        """A number of a column, in all lanes."""
-        if self.width == 1:
-            return column
-        lanes = f"<{self.width} x i32> <{', '.join([f'i32 {i}'] * self.width)}>"
-        both = f"{self.kind} {column}, {self.kind} poison"
-        return self.let(f"shufflevector {both}, {lanes}")
-
-    def entry(self, column: str, i: int) -> str:
-        """A number of a column."""
+    def _entry(self, column: str, i: int) -> str:
         if self.width == 1:
             return column
         return self.let(f"extractelement {self.kind} {column}, i32 {i}")
 
-    def applied(self, state: list[str]) -> list[str]:
-        """What becomes of a state on the whole way back."""
-        for columns in (self.last, self.columns):
-            found = []
-            for i, x in enumerate(state):
-                terms = [x] if i in self.matrix.sums else []
-                for k, column in zip(self.matrix.lanes, columns, strict=True):
-                    if state[k] != literal(0.0):  # it has received nothing yet
-                        entry = self.entry(column, i)
-                        terms.append(self.let(f"fmul double {entry}, {state[k]}"))
-                found.append(_added(self.let, "double", terms or [literal(0.0)]))
-            state = found
-        return state
 
-
-def loads(part: Columns | Multiplied) -> list[str]:
-    """The lines before the loop that give constants their names."""
-    constant, kind = part.way.text.words.constant, part.kind
-    return [
-        f"  {name} = load {kind}, ptr {constant(f'{kind} {vector}')}"
-        for vector, name in part.constants.items()
-    ]
-
-
-def _added(let: Callable[[str], str], kind: str, terms: list[str]) -> str:
+def _added(let: Callable[[str], str], terms: list[str]) -> str:
     while len(terms) > 1:
-        terms = [*terms[2:], let(f"fadd {kind} {terms[0]}, {terms[1]}")]
+        terms = [*terms[2:], let(f"fadd double {terms[0]}, {terms[1]}")]
     return terms[0]
 
 
@@ -531,7 +543,7 @@ def product(way: Any, matrix: Matrix, tape: str, state: list[str]) -> list[str]:
         for k in sorted(mask):
             entry = way.load(tape, 1 + k * len(state) + i, FLOAT)
             terms.append(let(f"fmul double {entry}, {state[matrix.lanes[k]]}"))
-        terms = [_added(let, "double", terms)] if terms else []
+        terms = [_added(let, terms)] if terms else []
         if i in matrix.sums:
             terms = [let(f"fadd double {x}, {terms[0]}")] if terms else [x]
         found.append(terms[0] if terms else literal(0.0))

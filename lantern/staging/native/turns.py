@@ -18,7 +18,6 @@ from lantern.staging.native.matrices import (
     Matrix,
     Multiplied,
     early,
-    loads,
     product,
     vector_type,
 )
@@ -115,10 +114,10 @@ class Turns:
         if self._asks:
             after.append(self._listen(phis[-1]))
         if self.multiplied is not None:
-            phis = [*phis, *self.multiplied.phis]
+            phis = [*phis, *self.multiplied.columns]
             starts = [*starts, *self.multiplied.starts()]
             after += self._products
-            self.loads += loads(self.multiplied)
+            self.loads += self.multiplied.loads()
         if start:
             phis = [*phis, self.top]
             starts = [*starts, ("ptr", start)]
@@ -317,30 +316,18 @@ class Turns:
                 there = len(self.text.lines)
                 columns = Columns(way, matrix, self.early[i])
                 self._store(matrix, columns.found(), turn)
-                self.loads += loads(columns)
-                if len(self.saved) == 1 and self.text.label == self.straight:
-                    self._mix(there, columns.needs)
+                self._mix(there, columns)
             longer.append(turn)
         return longer
 
     def _multiply(self, multiplied: Multiplied) -> None:
-        """A turn's matrix; the one before comes into the product, among all lines."""
-        way, lines, there = self.way, self.text.lines, len(self.text.lines)
-        way.multiplied[self.node] = multiplied
-        columns = Columns(way, multiplied.matrix, self.early[0])
-        last = columns.found()
-        self.loads += loads(columns)
-        is_straight = self.text.label == self.straight
-        if is_straight:
-            self._mix(there, columns.needs)
-        end = len(lines)
-        self._products = [*multiplied.product(), *last]
-        own, new = lines[self.first : end], lines[end:]
-        step = len(own) // len(new) if is_straight else 0
-        mixed: list[str] = []
-        for i, line in enumerate(new):
-            mixed += [*own[i * step : (i + 1) * step], line]
-        lines[self.first :] = mixed + own[len(new) * step :]
+        """The matrix of all turns, this one included."""
+        there = len(self.text.lines)
+        self.way.multiplied[self.node] = multiplied
+        before = multiplied.columns
+        columns = Columns(self.way, multiplied.matrix, self.early[0], before)
+        self._products = columns.found()
+        self._mix(there, columns)
 
     def _store(self, matrix: Matrix, columns: list[str], turn: str) -> None:
         """Columns side by side: what stands out of one comes under the next."""
@@ -349,7 +336,7 @@ class Turns:
             at = self.text.let(f"getelementptr i64, ptr {turn}, i64 {place}")
             self.text.do(f"store {vector_type(matrix)} {column}, ptr {at}, align 8")
 
-    def _mix(self, there: int, needs: list[tuple[int, int]]) -> None:
+    def _mix(self, there: int, columns: Columns) -> None:
         """Put a line of a matrix behind each line of the turn, as early as it may come.
 
         A processor looks ahead over so many operations that wait, and no further: where
@@ -357,10 +344,13 @@ class Turns:
 
         Args:
             there: where the lines of the matrix begin.
-            needs: from which of them on which numbered values are needed.
+            columns: of the matrix.
         """
-        lines = self.text.lines
-        own, columns = lines[self.first : there], lines[there:]
+        self.loads += columns.loads()
+        if len(self.saved) > 1 or self.text.label != self.straight:
+            return
+        lines, needs = self.text.lines, columns.needs
+        own, new = lines[self.first : there], lines[there:]
         places = {line[2 : line.find(" ", 2)]: k for k, line in enumerate(own)}
         earliest, mixed, latest, k = [], [], 0, 0
         for line, after in zip(needs, [*needs[1:], (len(lines), 0)], strict=True):
@@ -368,10 +358,10 @@ class Turns:
             earliest += [latest] * (after[0] - max(line[0], there))
         for i, line in enumerate(own):
             mixed.append(line)
-            if k < len(columns) and earliest[k] <= i:
-                mixed.append(columns[k])
+            if k < len(new) and earliest[k] <= i:
+                mixed.append(new[k])
                 k += 1
-        lines[self.first :] = mixed + columns[k:]
+        lines[self.first :] = mixed + new[k:]
 
     def _listen(self, turns: str) -> str:
         """Count a turn; once in a while ask whether a signal has come, as Ctrl-C.
