@@ -114,9 +114,11 @@ def rows(quick: bool) -> list[Row]:
         makers: dict[str, Maker] = {
             LANTERN: partial(_lantern, name),
             "C": partial(_c, name),
-            "numba": partial(_numba, name),
-            "JAX, compiled": partial(_jax, name),
         }
+        if name in ("sincos", "loop", "newton"):
+            makers["numba"] = partial(_numba, name)
+        if name in ("sincos", "loop", "lorenz"):
+            makers["JAX, compiled"] = partial(_jax, name)
         targets = {"C": C_TARGETS[name]}
         if name in JAX_TARGETS:
             targets["JAX, compiled"] = JAX_TARGETS[name]
@@ -233,7 +235,7 @@ def _packed(t: Any) -> list[tuple[int, int, float]]:
 
 def _numba(name: str) -> Program | None:
     numba = peer("numba")
-    if numba is None or name in ("lorenz", "tree"):
+    if numba is None:
         return None
     math, np = importlib.import_module("math"), importlib.import_module("numpy")
 
@@ -274,7 +276,7 @@ def _numba(name: str) -> Program | None:
 
 def _jax_gradient(name: str) -> Any:
     jax = peer("jax")
-    if jax is None or name in ("newton", "tree"):
+    if jax is None:
         return None
 
     def scanned(x: Any) -> Any:
