@@ -5,8 +5,9 @@ Which variables a loop hands from turn to turn is settled here alone.
 
 import operator
 import re
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from lantern.errors import StagingError
 from lantern.staging.branches import Branches, Get, Names, Put, blank, pass_
@@ -30,7 +31,7 @@ from lantern.staging.structure import (
 from lantern.staging.syntax import RETURNED
 from lantern.staging.trees import StagedTree
 
-__all__ = ["Loops", "is_value"]
+__all__ = ["Loop", "Loops", "is_value"]
 
 FEW = 64
 """Turns of a loop that is rather unrolled than staged with an ``x[i] = y`` in it."""
@@ -39,6 +40,24 @@ _TURNED = "_lt_turned"
 """Whether a loop has made a turn: its state, where that gives variables a value."""
 
 _FLAG = re.compile(r"_lt_(broken|returned)\d+")
+
+
+class Loop(NamedTuple):
+    """A loop of rewritten code.
+
+    Attributes:
+        body: what a turn does; one of ``for`` takes its item.
+        broken: whether the loop has been left by a jump.
+        get, put, names: the variables that it assigns to.
+        test: whether there is another turn; None as long as its items say so.
+    """
+
+    body: Any
+    broken: Any
+    get: Get
+    put: Put
+    names: Names
+    test: Any = None
 
 
 class Loops(Branches):
@@ -54,28 +73,33 @@ class Loops(Branches):
         self, test: Any, body: Any, broken: Any, get: Get, put: Put, names: Names
     ) -> None:
         """``while``."""
+        loop = Loop(body, broken, get, put, names, test)
         turns = 0
         while True:
             with building(Block("branch", current.blocks[-1])):
-                goes_on = self._goes_on(test, broken)
-            if not is_staged(goes_on):
-                if not goes_on:
-                    return
-                if turns < UNROLLED or not any(map(has_staged, get())):
-                    goes_on = None
-            if goes_on is not None:
-                before, copied = get(), current.copied.copy()
-                try:
-                    self._loop(test, body, broken, get, put, names, turns > 0)
-                    return
-                except StagingError:
-                    if is_staged(goes_on):
-                        raise
-                    put(before)
-                    current.copied = copied
+                goes_on = self._goes_on(loop)
+            if is_staged(goes_on):
+                self._loop(loop, turns > 0)
+                return
+            if not goes_on:
+                return
+            is_long = turns >= UNROLLED and any(map(has_staged, get()))
+            if is_long and self._succeeds(loop, partial(self._loop, loop, turns > 0)):
+                return
             body()
             turns += 1
             self._check_length("while", turns)
+
+    def _succeeds(self, loop: Loop, stage: Callable[[], None]) -> bool:
+        """Whether a loop can be staged so; if not, its variables are what they were."""
+        before, copied = loop.get(), current.copied.copy()
+        try:
+            stage()
+        except StagingError:
+            loop.put(before)
+            current.copied = copied
+            return False
+        return True
 
     def _check_length(self, what: str, turns: int) -> None:
         """Refuse a loop of too many turns, staged one by one."""
@@ -85,49 +109,30 @@ class Loops(Branches):
                 f"{what}: it has more than {MOST_UNROLLED} turns, staged one by one."
             )
 
-    def _goes_on(self, test: Any, broken: Any) -> Any:
-        return self.and_(self.not_(broken()), lambda: self._told(test()))
+    def _goes_on(self, loop: Loop) -> Any:
+        return self.and_(self.not_(loop.broken()), lambda: self._told(loop.test()))
 
-    def _loop(
-        self,
-        test: Any,
-        body: Any,
-        broken: Any,
-        get: Get,
-        put: Put,
-        names: Names,
-        is_begun: bool,
-        is_settled: bool = False,
-    ) -> None:
+    def _loop(self, loop: Loop, is_begun: bool, is_settled: bool = False) -> None:
         """A loop of the program.
 
         In the first turn a variable may be a value that has other uses. So where
         cotangents have to be added up in order, that turn is staged by itself, unless a
         turn has been.
         """
-        loop = partial(self._turns, test, body, broken, get, put, names, is_settled)
 
         def first() -> None:
-            body()
-            loop()
+            loop.body()
+            self._turns(loop, is_settled)
 
         if is_begun or not current.is_ordered:
-            loop()
+            self._turns(loop, is_settled)
         else:
-            goes_on = self._goes_on(test, broken)
-            self.branch(goes_on, first, pass_, get, put, names)
+            variables = loop.get, loop.put, loop.names
+            self.branch(self._goes_on(loop), first, pass_, *variables)
 
-    def _turns(
-        self,
-        test: Any,
-        body: Any,
-        broken: Any,
-        get: Get,
-        put: Put,
-        names: Names,
-        is_settled: bool,
-    ) -> None:
+    def _turns(self, loop: Loop, is_settled: bool) -> None:
         """A loop node; a variable is part of its state once it is defined."""
+        get, put, names = loop.get, loop.put, loop.names
         state = dict(zip(names, get(), strict=True))
         carried = Carriage()
         firsts = _Firsts(self.session, get, state)
@@ -140,13 +145,13 @@ class Loops(Branches):
 
         def condition(values: dict[str, Any]) -> Any:
             set_all(values)
-            return self._goes_on(test, broken)
+            return self._goes_on(loop)
 
         def turn(values: dict[str, Any]) -> dict[str, Any]:
             self.session.cover(get)
             set_all(values)
             with carried.turn():
-                body()
+                loop.body()
             after = dict(zip(names, get(), strict=True))
             after |= carried.numbers()
             firsts.note(after)
@@ -191,29 +196,24 @@ class Loops(Branches):
             get, put, names: the variables that it assigns to.
             brief: those of them that live for one turn alone.
         """
+        loop = Loop(body, broken, get, put, names)
         if isinstance(items, StagedRange):
-            self._count(items, body, broken, get, put, names)
+            self._count(items, loop)
             return
         if isinstance(items, StagedTree):
             count = StagedRange(0, items.size(), 1)
-
-            def with_item(i: Any) -> None:
-                body(items[i])
-
-            self._count(count, with_item, broken, get, put, names)
+            self._count(count, loop._replace(body=lambda i: body(items[i])))
             return
         if is_staged(items) and not isinstance(items, StagedArray):
             raise NeedsPlainError("for: over an object that is known when it runs.")
         items = self.items_of(items)
         rest = items
         if type(items) is range and len(items) > UNROLLED:
-            if not current.is_ordered and self._is_counted(
-                items, body, broken, get, put, names, brief
-            ):
+            if not current.is_ordered and self._is_counted(items, loop, brief):
                 return
             body(items[0])
             rest = items[1:]
-            if self._is_counted(rest, body, broken, get, put, names, None):
+            if self._is_counted(rest, loop, None):
                 return
         for i, x in enumerate(Items(rest, broken)):
             if is_staged(broken()):
@@ -222,48 +222,30 @@ class Loops(Branches):
             self._check_length("for", i)
             body(x)
 
-    def _is_counted(
-        self,
-        items: range,
-        body: Any,
-        broken: Any,
-        get: Get,
-        put: Put,
-        names: Names,
-        brief: Names | None,
-    ) -> bool:
+    def _is_counted(self, items: range, loop: Loop, brief: Names | None) -> bool:
         """Whether a loop over a range has been staged as one.
 
         Before its first turn it can be if all variables but brief ones are defined, and
         none changes its type: the first turn, staged by itself, is as long again.
         """
-        before, copied = get(), current.copied.copy()
         if brief is not None and not all(
             not is_undefined(x) or name in brief or _FLAG.fullmatch(name)
-            for name, x in zip(names, before, strict=True)
+            for name, x in zip(loop.names, loop.get(), strict=True)
         ):
             return False
         counted = StagedRange(items.start, items.stop, items.step)
         settled, few = brief is not None, self._few
         self._few = few or len(items) <= FEW
         try:
-            self._count(counted, body, broken, get, put, names, not settled, settled)
-        except StagingError:
-            put(before)
-            current.copied = copied
-            return False
+            count = partial(self._count, counted, loop, not settled, settled)
+            return self._succeeds(loop, count)
         finally:
             self._few = few
-        return True
 
     def _count(
         self,
         items: StagedRange,
-        body: Any,
-        broken: Any,
-        get: Get,
-        put: Put,
-        names: Names,
+        loop: Loop,
         is_begun: bool = False,
         is_settled: bool = False,
     ) -> None:
@@ -276,21 +258,22 @@ class Loops(Branches):
 
         def turn() -> None:
             nonlocal i
-            body(i)
+            loop.body(i)
             i = i + items.step
 
-        def get_all() -> tuple[Any, ...]:
-            return (i, *get())
+        def get() -> tuple[Any, ...]:
+            return (i, *loop.get())
 
-        get_all.__wrapped__ = get  # type: ignore[attr-defined]  # read by cover
+        get.__wrapped__ = loop.get  # type: ignore[attr-defined]  # read by cover
 
-        def put_all(values: tuple[Any, ...]) -> None:
+        def put(values: tuple[Any, ...]) -> None:
             nonlocal i
             i = values[0]
-            put(values[1:])
+            loop.put(values[1:])
 
-        every = ("_lt_counter", *names)
-        self._loop(test, turn, broken, get_all, put_all, every, is_begun, is_settled)
+        names = ("_lt_counter", *loop.names)
+        counted = Loop(turn, loop.broken, get, put, names, test)
+        self._loop(counted, is_begun, is_settled)
 
 
 class _Firsts:

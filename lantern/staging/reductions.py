@@ -10,6 +10,7 @@ from typing import Any
 
 from lantern.staging.access import Access
 from lantern.staging.branches import pass_
+from lantern.staging.for_while import Loop
 from lantern.staging.python_functions import COMPENSATES, Once, StagedRange, itself
 from lantern.staging.staged import NeedsPlainError, is_staged
 from lantern.staging.trees import StagedTree
@@ -107,9 +108,8 @@ class Reductions(Access):
             (found,) = values
 
         rest = StagedRange(items.start + items.step, items.stop, items.step)
-        self._count(
-            rest, turn, lambda: False, lambda: (found,), put, ("found",), is_begun=True
-        )
+        loop = Loop(turn, lambda: False, lambda: (found,), put, ("found",))
+        self._count(rest, loop, is_begun=True)
         return found
 
     def _sum_of(self, items: StagedRange, make: Callable[[Any], Any]) -> Any:
@@ -143,8 +143,8 @@ class Reductions(Access):
             nonlocal is_told
             (is_told,) = values
 
-        get = lambda: (is_told,)  # noqa: E731  # it is named as others are
-        self._count(items, turn, lambda: is_told, get, put, ("is_told",))
+        loop = Loop(turn, lambda: is_told, lambda: (is_told,), put, ("is_told",))
+        self._count(items, loop)
         return is_told if stop_at else self.not_(is_told)
 
     def _plus(self, total: Any, make: Callable[[], Any]) -> Any:
