@@ -243,7 +243,7 @@ def _is_worth(
     vectors = _vectors(block, masks) * (1 + len(lanes) // 5)
     before = max(slow, _work(there)) + max(again, _work(block.nodes))
     after = _work(there) + vectors / 2
-    if is_next:
+    if is_next:  # the columns' chain, as long as the way back, goes on beside
         after = max(slow, again, after)
     else:
         after = max(slow, after) + 4 + 3 * (len(lanes) - 1).bit_length()
