@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
+from lantern.core.value import Rule
 from lantern.errors import ArgumentError, EagerError
+from lantern.op import elementwise
 from lantern.scipy import special as ours
+from lantern.scipy.evaluate import evaluate
 from lantern.tensor.backend.numpy_namespace import array_namespace
 from lantern.torch.functions.table import FUNCTIONS
 from lantern.torch.tables import documented, place
@@ -203,33 +206,22 @@ def erfcx(input: Tensor) -> Any:
         tensor([1.0000, 0.0561])
     """
     (x,) = promote(input, floating=True)
-    return _erfcx(x)
+    return call(_erfcx, x)
 
 
-def _erfcx(x: Tensor) -> Any:
-    z = fresh(as_array(namespace(_base(x)).scipys("erfcx")(_base(x))))
-    if not x.requires_grad:
-        return z
-    slope = 2 * _base(x) * _base(z) - 2 / math.sqrt(math.pi)
-    return _tangent_line(z, x, fresh(slope))
+@elementwise
+def _erfcx(x: Any, /) -> Rule:
+    """``exp(x**2) * erfc(x)``.
 
+    Shapes:
+        x: (...); result: (...)
 
-def _tangent_line(z: Tensor, x: Tensor, slope: Tensor) -> Any:
-    """A value with a slope, where no more than one derivative is known."""
-    from lantern.torch.autograd.function import Function
-
-    class Line(Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return z.clone()
-
-        @staticmethod
-        def backward(ctx: Any, z_bar: Any) -> Any:
-            if z_bar.requires_grad:
-                raise EagerError("this function has no second derivative here")
-            return z_bar * slope
-
-    return Line.apply(x)
+    Rule:
+        x_bar = z_bar * (2 * x * z - 2 / sqrt(pi))
+    """
+    z = evaluate(_erfcx, x, name="erfcx")
+    z_bar = yield z
+    yield z_bar * (2 * x * z - 2 / math.sqrt(math.pi))
 
 
 def spherical_bessel_j0(input: Tensor) -> Any:

@@ -7,6 +7,7 @@ import lantern.torch as torch
 from lantern.core.contribution import Masked
 from lantern.op import registry
 from lantern.testing import check_grads
+from lantern.torch import special
 from lantern.torch.functions import comparison, limits, products
 from lantern.torch.linalg import elimination
 from lantern.torch.nn import (
@@ -164,6 +165,7 @@ CASES = {
         {"widths": ((0, 0), (2, 1), (0, 0)), "mode": "wrap"},
     ),
     "spread_windows": (pools._spread_windows, (draw(2, 3, *STEPS),), FORM),
+    "erfcx": (special._erfcx, (draw(3, 4),), {}),
     "rounded_affine": (
         halves._rounded_affine,
         (draw(2, 5, 4), draw(3, 4), draw(3)),

@@ -599,3 +599,25 @@ def test_a_mask_of_each_example_chooses_from_a_leaf(program):
         (z * torch.arange(1.0, 1 + z.numel()).reshape(z.shape)).sum().backward()
         found.append((z.detach(), w.grad))
     torch.testing.assert_close(*found)
+
+
+def test_erfcx_has_derivatives_of_every_order_and_of_each_example():
+    f, x = torch.special.erfcx, torch.tensor([0.0, 1.0, 2.0], dtype=torch.float64)
+    slopes = torch.vmap(torch.func.grad(f))(x)
+    torch.testing.assert_close(slopes, 2 * x * f(x) - 2 / torch.pi**0.5)
+    twice = torch.vmap(torch.func.grad(torch.func.grad(f)))(x)
+    torch.testing.assert_close(twice, 2 * f(x) + 2 * x * slopes)
+    w = x.clone().requires_grad_()
+    torch.vmap(f)(w).sum().backward()
+    torch.testing.assert_close(w.grad, slopes)
+
+
+@pytest.mark.parametrize("option", ["rtol", "atol"])
+@pytest.mark.parametrize("function", ["pinv", "matrix_rank"])
+def test_tolerances_of_each_example_beside_one_matrix(function, option):
+    f, A = getattr(torch.linalg, function), torch.diag(torch.tensor([1.0, 0.3]))
+    bounds = torch.tensor([0.1, 0.5])
+    found = torch.vmap(lambda bound: f(A, **{option: bound}))(bounds)
+    one_by_one = [f(A, **{option: bound}) for bound in bounds]
+    torch.testing.assert_close(found, torch.stack(one_by_one))
+    assert not torch.equal(found[0], found[1])

@@ -13,6 +13,7 @@ from lantern.op import op
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.functions.reduction import vector_norm
 from lantern.torch.tables import documented, takes
+from lantern.torch.tensor.batches import beside, mappings
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import as_array
 from lantern.torch.tensor.looped import each_example
@@ -276,10 +277,18 @@ def matrix_rank(
         >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
         tensor(1)
     """
-    sizes = _sizes(A, hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0
+    A = _among(A, atol, rtol)
+    sizes = _sizes(A, hermitian)
     return fresh(as_array((sizes > _bounds(A, sizes, atol, rtol)).sum(-1)))
+
+
+def _among(A: Tensor, *tolerances: Any) -> Tensor:
+    """A matrix among its tolerances' examples: operations are found by it alone."""
+    if not mappings():
+        return A
+    return torch_face(beside(numpy_face(A), [base(x) for x in tolerances]))
 
 
 def pinv(
@@ -299,6 +308,7 @@ def pinv(
                 [0.0000, 0.0000]])
     """
     rtol = rcond if rtol is None else rtol
+    A = _among(A, atol, rtol)
     if hermitian:
         plain = A.detach()
         whole = _triangle(plain, "L")
