@@ -365,3 +365,59 @@ def test_unpooling_takes_the_size_as_its_third_argument():
         empty = unpool(z[:0], where[:0])
         assert tuple(empty.shape) == (0, 1, 5, 5)
     assert found[0] == found[1]
+
+
+def test_layers_take_no_features_and_no_batch():
+    for shape, n, m in (((3, 4, 0), 0, 5), ((3, 4, 5), 5, 0), ((0, 4, 3), 3, 2)):
+        x = torch.ones(shape, requires_grad=True)
+        w, b = torch.ones(m, n, requires_grad=True), torch.ones(m, requires_grad=True)
+        z = torch.nn.functional.linear(x, w, b)
+        z.sum().backward()
+        assert tuple(z.shape) == (*shape[:2], m)
+        assert x.grad.shape == x.shape
+        assert w.grad.shape == w.shape
+        assert b.grad.tolist() == [shape[0] * shape[1]] * m
+    for training in (True, False):
+        none = torch.zeros(0)
+        z = torch.nn.functional.batch_norm(none, none, none, training=training)
+        assert tuple(z.shape) == (0,)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_pools_of_one_picture_want_channels_and_adaptive_ones_do_not(axes):
+    functions, picture = torch.nn.functional, (3,) * axes
+    for name in ("max_pool", "avg_pool"):
+        pool = getattr(functions, f"{name}{axes}d")
+        with pytest.raises(RuntimeError, match="optional 0 dim batch size"):
+            pool(torch.zeros(0, *picture), 1)
+        assert tuple(pool(torch.zeros(0, 2, *picture), 1).shape) == (0, 2, *picture)
+    for name in ("adaptive_avg_pool", "adaptive_max_pool"):
+        pool = getattr(functions, f"{name}{axes}d")
+        assert tuple(pool(torch.zeros(0, *picture), 1).shape) == (0, *[1] * axes)
+
+
+def test_layers_refuse_what_has_no_channels_and_axes_that_are_no_ints():
+    for shape, what in (((1, 0, 2), "number of channels"), ((1, 2, 0), "HxW")):
+        with pytest.raises(RuntimeError, match=f"Expected {what} to be greater"):
+            torch.nn.functional.group_norm(torch.zeros(shape), 1)
+    for layer in (torch.nn.Softmax, torch.nn.LogSoftmax):
+        for dim in ("x", 1.5, True):
+            with pytest.raises(TypeError, match="dim must be an int or None"):
+                layer(dim=dim)
+        assert layer(dim=None).dim is None
+
+
+def test_samples_of_more_examples_than_there_are():
+    samples = torch.full((2, 4, 3), 0.5)
+    layer = torch.nn.FractionalMaxPool3d(2, output_size=2, _random_samples=samples)
+    x = torch.arange(500.0).reshape(4, 5, 5, 5)
+    torch.testing.assert_close(layer(x), layer(torch.stack([x, x]))[0])
+
+
+def test_crossed_limits_of_logit():
+    x = torch.tensor([0.1, 0.5, 0.6, 0.7], requires_grad=True)
+    z = torch.logit(x, 0.6)  # below 0.6 it is 0.6, else at most 0.4
+    z.sum().backward()
+    bound = float(torch.logit(torch.tensor(0.6)))
+    torch.testing.assert_close(z.detach(), torch.tensor([bound, bound, -bound, -bound]))
+    assert x.grad.tolist() == [0.0] * 4

@@ -799,7 +799,10 @@ def logit(input: Any, eps: float | None = None) -> Any:
         tensor([0.0000, 1.0986])
     """
     input = promote(input, floating=True)[0]
-    input = input if eps is None else input.clamp(eps, 1 - eps)
+    if eps is not None and eps > 0.5:  # its limits are crossed: the lower one counts
+        input = input.clamp(max=1 - eps).masked_fill(input < eps, eps)
+    elif eps is not None:
+        input = input.clamp(eps, 1 - eps)
     return functions["log"](input / (1 - input))
 
 

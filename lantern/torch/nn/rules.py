@@ -150,7 +150,9 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
         x_bar = z_bar @ weight; weight_bar = z_bar.T @ x; bias_bar = more_bar = z_bar
     """
     lengths = x.shape
-    flat = x if len(lengths) == 2 else x.reshape(-1, lengths[-1])
+    flat = x
+    if len(lengths) != 2:  # of no features -1 would say nothing
+        flat = x.reshape(-1 if x.size else math.prod(lengths[:-1]), lengths[-1])
     z = None if type(flat) is np.ndarray else gpu_products.affine(flat, weight, bias)
     if z is None:
         z = added(product(flat, weight), bias)
@@ -164,7 +166,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
         back = z_bar
         yield lambda: times(back, weight)
     else:
-        back = z_bar.reshape(-1, weight.shape[0])
+        back = z_bar.reshape(flat.shape[0], weight.shape[0])
         yield lambda: times(back, weight).reshape(lengths)
     # So has its cotangent then, for the matrix that it is a view of.
     if weight.size > LARGE and _has_columns(weight):

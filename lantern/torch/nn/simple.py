@@ -187,6 +187,11 @@ def _dropout_check(self: Any) -> None:
         )
 
 
+def _axis_check(self: Any) -> None:
+    if self.dim is not None and type(self.dim) is not int:
+        raise ArgumentError(f"dim must be an int or None, got {type(self.dim)}")
+
+
 _INPLACE = {"inplace": False}
 _HIDDEN: dict[str, Any] = {"hides_inplace": True}
 _REDUCED = {"size_average": None, "reduce": None, "reduction": "mean"}
@@ -360,6 +365,8 @@ CLASSES: dict[str, Any] = {
         tensor([-0.6931, -0.6931])
         """,
         {"dim": None},
+        None,
+        {"_check": _axis_check},
     ),
     "Mish": (
         F.mish,
@@ -435,6 +442,8 @@ CLASSES: dict[str, Any] = {
         tensor([0.2119, 0.2119, 0.5761])
         """,
         {"dim": None},
+        None,
+        {"_check": _axis_check},
     ),
     "Softmin": (
         F.softmin,

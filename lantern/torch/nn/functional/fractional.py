@@ -62,7 +62,7 @@ def _fractional(axes: int) -> Any:
         if _random_samples is None:
             samples = rng().random((*rows, axes)).astype(array.dtype)
         else:
-            samples = np.asarray(base(_random_samples))
+            samples = np.asarray(base(_random_samples))[: rows[0]]  # of more examples
         if samples.shape != (*rows, axes):
             raise EagerError(
                 f"Expect _random_samples of shape {[*rows, axes]}, got "

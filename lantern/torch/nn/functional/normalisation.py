@@ -107,6 +107,9 @@ def group_norm(
             f"Expected at least 2 dimensions for input tensor but received "
             f"{len(lengths)}"
         )
+    if not lengths[1] * math.prod(lengths[2:]):
+        part = "HxW" if lengths[1] else "number of channels"
+        raise EagerError(f"Expected {part} to be greater than 0, got 0")
     if lengths[1] % num_groups:
         raise EagerError(
             f"Expected number of channels in input to be divisible by num_groups, but "
@@ -157,6 +160,8 @@ def batch_norm(
         raise OptionError(f"batch_norm eps must be positive, but got {eps}")
     lengths = base(input).shape
     shape = (-1, *[1] * (len(lengths) - 2))
+    if lengths == (0,):  # no batch, and no channels
+        return input.clone()
     given = (running_mean, running_var, weight, bias)
     for name, x in zip(_PARTS, given, strict=True):
         if x is not None and base(x).size != lengths[1]:

@@ -79,10 +79,17 @@ def _form(
     return form
 
 
-def _batched(input: Tensor, axes: int) -> Tensor:
-    """The input with an axis of examples, which alone may be empty."""
+def _batched(input: Tensor, axes: int, channels: bool = True) -> Tensor:
+    """The input with an axis of examples, which alone may be empty.
+
+    Args:
+        input: pictures, or one of them.
+        axes: of a picture.
+        channels: whether one without an axis of examples has to have some.
+    """
     shape = base(input).shape
-    if len(shape) not in (axes + 1, axes + 2) or 0 in shape[1 - len(shape) :]:
+    filled = shape[-axes - channels :] if len(shape) == axes + 1 else shape[1:]
+    if len(shape) not in (axes + 1, axes + 2) or 0 in filled:
         raise EagerError(
             f"Expected {axes + 1}D or {axes + 2}D (batch mode) tensor with optional 0 "
             f"dim batch size for input, but got:{list(shape)}"
@@ -255,7 +262,7 @@ def _edges(n: int, parts: int) -> list[tuple[int, int]]:
 def _adaptive_mean(axes: int) -> Any:
     def function(input: Tensor, output_size: Any) -> Tensor:
         sizes = _sizes(output_size, input, axes)
-        lengths = base(_batched(input, axes)).shape[-axes:]
+        lengths = base(_batched(input, axes, channels=False)).shape[-axes:]
         if base(input).dtype.kind in "iub":
             raise refuse_type(f"adaptive_avg_pool{axes}d", input)
         if sizes == (1,) * axes:
@@ -277,7 +284,7 @@ def _adaptive_mean(axes: int) -> Any:
 def _adaptive_max(axes: int) -> Any:
     def function(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         sizes = _sizes(output_size, input, axes)
-        x = _batched(input, axes)
+        x = _batched(input, axes, channels=False)
         array = base(x)
         if array.dtype.kind in "iub":
             raise refuse_type(f"adaptive_max_pool{axes}d", input)
