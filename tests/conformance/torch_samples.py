@@ -19,6 +19,7 @@ def converted(x):
             raise NotImplementedError("sparse")
         kind = getattr(ours, str(x.dtype).partition(".")[2])
         plain = x.detach().resolve_conj().resolve_neg()
+        plain = plain.float() if x.dtype == theirs.bfloat16 else plain
         z = ours.from_numpy(np.array(plain.numpy(), copy=True)).to(kind).to(PLACE[0])
         return z.requires_grad_() if x.requires_grad else z
     if isinstance(x, theirs.dtype | theirs.layout | theirs.memory_format):
@@ -73,6 +74,7 @@ class DifferenceError(Exception):
 def number_of(x):
     """A tensor's elements, in PyTorch or here, as NumPy's."""
     x = x.detach()
+    x = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has none
     return x.resolve_conj().resolve_neg().numpy(force=True)
 
 
@@ -190,6 +192,8 @@ class Outcome:
     @property
     def status(self):
         """One word."""
-        if not self.counts:
+        told = ": MissingRuleError: "  # a name that says on each call that it is none
+        passed = any(what.endswith(" passed") for what in self.counts)
+        if not passed and all(told in text for text in self.differences):
             return "absent"
         return "differs" if self.differences else "passes"
