@@ -56,13 +56,15 @@ def race(
     turns: int = 0,
     heats: int = 2,
     budget: float = 0.0,
+    by_least: bool = False,
 ) -> list[Row]:
     """Compare the results of all, time them in turns, and give a row per peer.
 
     A peer that is missing, or cannot run the program, says so in its row. Programs that
     take seconds are timed once a turn, for as many ``turns`` a heat as are given. In
     each heat all have processes of their own; a timing takes ``budget`` seconds, or as
-    long as one call does.
+    long as one call does. The figure is the median of the turns' ratios; ``by_least``,
+    the ratio of the medians, over all heats, of a process's least time.
     """
     budget = budget or (0.05 if quick or turns else 0.2)
     turns = turns or (2 if quick else 6)
@@ -73,7 +75,7 @@ def race(
         _heat(benchmark, entrants, operations, turns, rtol, shown)
         del entrants  # which ends their processes
     return [
-        _versus(benchmark, name, shown[LANTERN], peer, targets.get(name))
+        _versus(benchmark, name, shown[LANTERN], peer, targets.get(name), by_least)
         for name, peer in shown.items()
         if name != LANTERN
     ]
@@ -84,6 +86,7 @@ class _Shown:
     """What a library has shown: times and memory, or why it takes no part."""
 
     samples: list[float] = field(default_factory=list)
+    least: list[float] = field(default_factory=list)  # of each heat
     peak: int | None = None
     absent: str = ""
 
@@ -105,6 +108,7 @@ def _heat(
     agree(benchmark, {name: entrant.result for name, entrant in present.items()}, rtol)
     for name, times in take_turns(present, operations, turns).items():
         shown[name].samples += times.samples
+        shown[name].least.append(min(times.samples))
 
 
 def agree(benchmark: str, results: Mapping[str, Any], rtol: float) -> None:
@@ -151,7 +155,12 @@ def _why_not(name: str, entrant: Entrant) -> str:
 
 
 def _versus(
-    benchmark: str, name: str, lantern: _Shown, peer: _Shown, target: Target | None
+    benchmark: str,
+    name: str,
+    lantern: _Shown,
+    peer: _Shown,
+    target: Target | None,
+    by_least: bool,
 ) -> Row:
     """The row that says how much faster than ``name`` Lantern is."""
     figure = f"times as fast as {name}"
@@ -162,6 +171,9 @@ def _versus(
     if lantern.peak is not None and peer.peak is not None:
         sizes = f"{lantern.peak / 2**20:.0f}, {peer.peak / 2**20:.0f}"
         detail += f"; processes of at most {sizes} MiB"
-    pairs = zip(peer.samples, lantern.samples, strict=True)  # of the same turn
-    ratio = statistics.median(slower / faster for slower, faster in pairs)
+    if by_least:
+        ratio = statistics.median(peer.least) / statistics.median(lantern.least)
+    else:
+        pairs = zip(peer.samples, lantern.samples, strict=True)  # of the same turn
+        ratio = statistics.median(slower / faster for slower, faster in pairs)
     return Row(benchmark, figure, ratio, "×", target, detail)
