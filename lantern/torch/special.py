@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from lantern.core.namespace import namespace
 from lantern.core.value import Rule
-from lantern.errors import ArgumentError, EagerError
+from lantern.errors import ArgumentError, EagerError, MissingRuleError
 from lantern.op import elementwise
 from lantern.scipy import special as ours
 from lantern.scipy.evaluate import evaluate
@@ -251,7 +250,7 @@ def xlog1py(input: Any, other: Any) -> Any:
 
 
 def zeta(input: Any, other: Any) -> Any:
-    """The Hurwitz zeta function.
+    """The Hurwitz zeta function; its derivative by input is not known.
 
     Example:
         >>> import lantern.torch as torch
@@ -260,8 +259,44 @@ def zeta(input: Any, other: Any) -> Any:
     """
     refuse_numbers("special_zeta", input, other, "either")
     x, y = promote(as_tensor(input), as_tensor(other), floating=True)
-    a, b = _base(x), _base(y)
-    return fresh(as_array(namespace(a, b).scipys("zeta")(a, b)))
+    if isinstance(x, Tensor) and x.requires_grad:
+        x = call(_first_of_zeta, x)
+    return call(_zeta, x, y)
+
+
+@elementwise
+def _first_of_zeta(x: Any, /) -> Rule:
+    """Itself; whoever asks for its derivative is refused.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar is not known
+    """
+    yield x
+    raise MissingRuleError(
+        "special.zeta: its derivative by input is not known, only that by other. Give "
+        "input.detach()."
+    )
+
+
+@elementwise
+def _zeta(x: Any, q: Any, /) -> Rule:
+    """The sum of ``(k + q)**-x`` over all k from 0 on.
+
+    Shapes:
+        x, q: (...); result: (...)
+
+    Rule:
+        q_bar = -z_bar * x * zeta(x + 1, q); of x ``_first_of_zeta`` refuses it
+
+    References:
+        DLMF (2024), 25.11.17.
+    """
+    z_bar = yield evaluate(_zeta, x, q, name="zeta")
+    yield z_bar * math.nan
+    yield -z_bar * x * _zeta(x + 1, q)
 
 
 def gammainc(input: Tensor, other: Tensor) -> Any:

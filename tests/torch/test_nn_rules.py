@@ -197,6 +197,7 @@ def test_every_rule_of_the_face_has_a_case():
         and name not in ("completion", "custom")  # test_autograd
         and name != "one_of"  # test_edges: its value comes from elsewhere
         and name not in ("alignment", "surprise")  # PyTorch's own idea of a derivative
+        and name not in ("zeta", "first_of_zeta")  # test_vmap: one is not known
     }
     assert ours == {
         function.rule.__name__.strip("_") for function, *_ in CASES.values()

@@ -71,7 +71,7 @@ CASES = {
         lambda x: torch.linalg.cholesky_ex(x @ x.mT + torch.eye(3)).L,
         (3, 3),
     ),
-    "zeta": (lambda x: torch.special.zeta(x + 2, 1.5) * x, (3,)),
+    "zeta": (lambda x: torch.special.zeta(2.5, x.abs() + 1) * x, (3,)),
     "polynomial": (lambda x: torch.special.chebyshev_polynomial_t(x, 3) + x, (3,)),
     "unique": (lambda x: x * torch.unique((x > 9).long()), (3,)),
     "linear": (lambda x, y: F.gelu(F.linear(x, y, y[:, 0])), (2, 4), (3, 4)),
@@ -621,3 +621,19 @@ def test_tolerances_of_each_example_beside_one_matrix(function, option):
     one_by_one = [f(A, **{option: bound}) for bound in bounds]
     torch.testing.assert_close(found, torch.stack(one_by_one))
     assert not torch.equal(found[0], found[1])
+
+
+def test_zeta_has_derivatives_by_its_second_argument():
+    s, q = torch.tensor([2.0, 3.0]).double(), torch.tensor([0.5, 1.5]).double()
+    zeta = torch.special.zeta
+    slopes = torch.vmap(torch.func.grad(zeta, argnums=1))(s, q)
+    torch.testing.assert_close(slopes, -s * zeta(s + 1, q))
+    twice = torch.vmap(torch.func.grad(torch.func.grad(zeta, argnums=1), argnums=1))
+    torch.testing.assert_close(twice(s, q), s * (s + 1) * zeta(s + 2, q))
+    each = torch.vmap(lambda x: zeta(x, q))(s)
+    torch.testing.assert_close(each, zeta(s[:, None], q))
+    z = zeta(s.requires_grad_(), q.requires_grad_())
+    (by_q,) = torch.autograd.grad(z.sum(), q, retain_graph=True)
+    torch.testing.assert_close(by_q, slopes)
+    with pytest.raises(NotImplementedError, match="derivative by input is not known"):
+        z.sum().backward()
