@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import metadata
+from importlib import import_module
 from typing import Any
 
 from lantern.engines.arrays import address, room
@@ -66,6 +66,7 @@ def _path() -> str | None:
         return None
     if named not in ("", "1", "on"):
         return named
+    metadata = import_module("importlib.metadata")  # which takes 15 ms
     for wheel in _WHEELS:
         try:
             files = metadata.files(wheel) or ()

@@ -1,7 +1,7 @@
 """Our own kernels, of ``kernels.cu``: compiled by CuPy when the first of them runs."""
 
 from functools import cache
-from importlib import resources
+from importlib import import_module
 from typing import Any
 
 from lantern.engines.gpu.arrays import cupy
@@ -36,5 +36,6 @@ def _kernel(name: str) -> Any:
 
 @cache
 def _module() -> Any:
+    resources = import_module("importlib.resources")  # which takes 8 ms
     source = resources.files(_PACKAGE).joinpath("kernels.cu").read_text()
     return cupy().RawModule(code=source)
