@@ -5,7 +5,6 @@ for: on two cores a step of a perceptron took 12 ms, and takes 0.4.
 """
 
 import ctypes
-from pathlib import Path
 from typing import Any
 
 __all__ = ["leave_cores", "take_cores"]
@@ -17,10 +16,10 @@ _before: dict[str, int] = {}  # how many threads the libraries had, by their fil
 def _loaded() -> set[str]:
     """The files of OpenBLAS that this process has loaded: NumPy's, and SciPy's."""
     try:
-        rows = Path("/proc/self/maps").read_text().splitlines()
+        with open("/proc/self/maps", errors="surrogateescape") as maps:  # pathlib: 4 ms
+            files = {row.rstrip("\n").partition("/")[2] for row in maps}
     except OSError:
         return set()
-    files = {row.partition("/")[2] for row in rows}
     return {f"/{file}" for file in files if "openblas" in file.rpartition("/")[2]}
 
 

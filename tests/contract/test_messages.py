@@ -320,7 +320,10 @@ def test_a_star_gives_the_public_names():
     assert len(set(lantern.__all__)) == len(lantern.__all__)
 
 
-SLOW = "importlib.metadata importlib.resources email zipfile socket asyncio unittest"
+SLOW = (
+    "importlib.metadata importlib.resources email zipfile socket asyncio unittest "
+    "pathlib urllib logging tempfile"
+)
 
 
 def test_slow_modules_are_imported_when_they_are_used():
