@@ -1,11 +1,14 @@
 """Surroundings of a model: data, logs, values computed again."""
 
 import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from lantern.torch.run.aliases import absent as _absent
 from lantern.torch.run.aliases import missing as _missing
-from lantern.torch.utils import data as data
+
+if _TYPE_CHECKING:
+    from lantern.torch.utils import data as data
 
 _absent(
     __name__,
@@ -20,6 +23,7 @@ _LAZY = (
     "_pytree",
     "benchmark",
     "checkpoint",
+    "data",
     "deterministic",
     "dlpack",
     "hooks",
