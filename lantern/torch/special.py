@@ -1,7 +1,7 @@
 """Special functions: ``torch.special``; the rarer ones are SciPy's."""
 
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -274,7 +274,11 @@ def _first_of_zeta(x: Any, /) -> Rule:
     Rule:
         x_bar is not known
     """
-    yield x
+    z_bar = yield x
+    yield _refused(z_bar)
+
+
+def _refused(z_bar: Any) -> NoReturn:
     raise MissingRuleError(
         "special.zeta: its derivative by input is not known, only that by other. Give "
         "input.detach()."

@@ -145,11 +145,8 @@ def batch_norm(
 
     Example:
         >>> import lantern.torch as torch
-        >>> x, mean, variance = (
-        ...     torch.tensor([[1.0], [3.0]]),
-        ...     torch.zeros(1),
-        ...     torch.ones(1),
-        ... )
+        >>> x = torch.tensor([[1.0], [3.0]])
+        >>> mean, variance = torch.zeros(1), torch.ones(1)
         >>> torch.nn.functional.batch_norm(x, mean, variance, training=True)
         tensor([[-1.0000],
                 [ 1.0000]])
