@@ -274,7 +274,7 @@ def _first_of_zeta(x: Any, /) -> Rule:
     Rule:
         x_bar is not known
     """
-    z_bar = yield x
+    z_bar = yield (x, x := None)[0]
     yield _refused(z_bar)
 
 
