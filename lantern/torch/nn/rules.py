@@ -152,7 +152,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     lengths = x.shape
     flat = x
     if len(lengths) != 2:  # of no features -1 would say nothing
-        flat = x.reshape(-1 if x.size else math.prod(lengths[:-1]), lengths[-1])
+        flat = x.reshape(math.prod(lengths[:-1]), lengths[-1])
     z = None if type(flat) is np.ndarray else gpu_products.affine(flat, weight, bias)
     if z is None:
         z = added(product(flat, weight), bias)
