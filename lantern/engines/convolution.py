@@ -17,9 +17,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from lantern.engines import fourier, pointwise
+from lantern.engines import fourier, gpu, pointwise
 from lantern.engines.arrays import FIRST, LAST, fit, in_rows, laid, single, steps
-from lantern.engines.gpu import convolution as gpu
 from lantern.engines.onednn import (
     Description,
     Layout,
@@ -80,7 +79,7 @@ def correlate(x: Any, w: Any, form: Any, bias: Any = None) -> Any:
         x: (n, c, ...); w: (k, c / groups, ...); bias: (k,); result: (n, k, ...)
     """
     if not takes(form, x, w, None, bias):
-        return gpu.correlate(x, w, form, bias)
+        return gpu.convolution.correlate(x, w, form, bias)
     z = fourier.correlate(x, w, form)
     if z is not None:
         if bias is not None:
@@ -106,7 +105,7 @@ def spread(z: Any, w: Any, form: Any) -> Any:
         z: (n, k, ...); w: (k, c / groups, ...); result: (n, c, ...)
     """
     if not takes(form, None, w, z):
-        return gpu.spread(z, w, form)
+        return gpu.convolution.spread(z, w, form)
     x = fourier.spread(z, w, form)
     if x is not None:
         return x
@@ -136,7 +135,7 @@ def match(x: Any, z: Any, form: Any) -> Any:
         x: (n, c, ...); z: (n, k, ...); result: (k, c / groups, ...)
     """
     if not takes(form, x, None, z):
-        return gpu.match(x, z, form)
+        return gpu.convolution.match(x, z, form)
     w = fourier.match(x, z, form)
     if w is not None:
         return w

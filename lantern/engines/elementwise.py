@@ -4,8 +4,8 @@ import ctypes
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from lantern.engines import gpu
 from lantern.engines.arrays import single, whole
-from lantern.engines.gpu import elementwise as gpu
 from lantern.engines.onednn import Layout, described, is_on, threads
 from lantern.engines.plan import Plan
 
@@ -44,7 +44,7 @@ def forward(name: str, x: Any, number: float | None = None) -> Any:
         x: (...); result: (...)
     """
     if not single(x):
-        return gpu.gelu(x) if name == "gelu" else None
+        return gpu.elementwise.gelu(x) if name == "gelu" else None
     if not _fits(name, x):
         return None
     found = _plan(name, number, x.size, False, threads())
@@ -58,7 +58,7 @@ def back(name: str, x: Any, z_bar: Any, number: float | None = None) -> Any:
         x, z_bar: (...); result: (...)
     """
     if not (single(x) and single(z_bar)):
-        return gpu.gelu_back(x, z_bar) if name == "gelu" else None
+        return gpu.elementwise.gelu_back(x, z_bar) if name == "gelu" else None
     if not _fits(name, x, z_bar) or x.shape != z_bar.shape:
         return None
     found = _plan(name, number, x.size, True, threads())

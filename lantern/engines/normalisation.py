@@ -9,6 +9,7 @@ import math
 from functools import lru_cache
 from typing import Any
 
+from lantern.engines import gpu
 from lantern.engines.arrays import (
     FIRST,
     LAST,
@@ -19,7 +20,6 @@ from lantern.engines.arrays import (
     single,
     steps,
 )
-from lantern.engines.gpu import normalisation as gpu
 from lantern.engines.onednn import Layout, described, is_on, threads
 from lantern.engines.plan import Plan
 
@@ -49,7 +49,7 @@ def normalised(
         x: (...); weight, bias: any; results: (...), and two rows of means
     """
     if not single(x):
-        return gpu.normalised(x, weight, bias, axes, eps, shape)
+        return gpu.normalisation.normalised(x, weight, bias, axes, eps, shape)
     kind = _kind(x, axes, shape)
     size = math.prod(shape)
     fit = (p is None or (single(p) and p.size == size) for p in (weight, bias))
@@ -87,7 +87,9 @@ def pulled_back(
         shape: as there.
     """
     if not single(x):
-        return gpu.pulled_back(z_bar, x, moments, weight, axes, eps, shape)
+        return gpu.normalisation.pulled_back(
+            z_bar, x, moments, weight, axes, eps, shape
+        )
     kind = _kind(x, axes, shape)
     if kind is None or not single(z_bar) or z_bar.shape != x.shape:
         return None

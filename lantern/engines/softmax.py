@@ -13,8 +13,8 @@ import math
 from functools import lru_cache
 from typing import Any
 
+from lantern.engines import gpu
 from lantern.engines.arrays import all_finite, from_last, single, to_last
-from lantern.engines.gpu import softmax as gpu
 from lantern.engines.onednn import Layout, described, is_on, threads
 from lantern.engines.plan import Plan
 
@@ -33,7 +33,7 @@ def softmax(x: Any, axis: int) -> Any:
         x: (...); result: (...)
     """
     if (rows := _rows(x, axis)) is None:
-        return gpu.softmax(x, axis)
+        return gpu.softmax.softmax(x, axis)
     plan = _plan(rows.shape[-1], rows.size, False, threads())
     if plan is None:
         return None
@@ -50,7 +50,7 @@ def softmax_back(z: Any, z_bar: Any, axis: int) -> Any:
     """
     rows, rows_bar = _rows(z, axis, LEAST_BACK), _rows(z_bar, axis, LEAST_BACK)
     if rows is None or rows_bar is None or rows.shape != rows_bar.shape:
-        return gpu.softmax_back(z, z_bar, axis)
+        return gpu.softmax.softmax_back(z, z_bar, axis)
     plan = _plan(rows.shape[-1], rows.size, True, threads())
     if plan is None:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 from lantern.core.dispatch import register_rule
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule
-from lantern.engines.gpu import elementwise as engine
+from lantern.engines import gpu
 from lantern.rules.special import passed
 
 __all__ = ["Fuser", "fusers"]
@@ -30,12 +30,12 @@ _AS_THEY_ARE = frozenset(
 
 def _relu(x: Any) -> Rule:
     """As ``lantern.rules.special.relu``, whose result says where x is positive."""
-    z = engine.relu(x)
+    z = gpu.elementwise.relu(x)
     if z is None:
         z = namespace(x).relu(x)
     del x
     z_bar = yield z
-    x_bar = engine.relu_back(z_bar, z)
+    x_bar = gpu.elementwise.relu_back(z_bar, z)
     yield passed(z_bar, z > 0) if x_bar is None else x_bar
 
 

@@ -20,7 +20,7 @@ from lantern.core.value import UNTRACKED, Rule, Value, unwrapped
 from lantern.eager.grad_mode import is_enabled
 from lantern.eager.recorder import AMBIENT, NumpyFace
 from lantern.eager.versions import owner, written
-from lantern.engines.gpu import elementwise as engine
+from lantern.engines import gpu
 from lantern.errors import ArgumentError, EagerError
 from lantern.rules.special import passed
 from lantern.tensor.backend.numpy_namespace import buffers
@@ -564,11 +564,11 @@ def _relu(x: Any) -> Rule:
     """
     if isinstance(x, Value):
         z = namespace(x).relu(x)
-    elif (z := engine.relu(x, x)) is None:
+    elif (z := gpu.elementwise.relu(x, x)) is None:
         z = namespace(x).maximum(x, 0, out=x)
     del x
     z_bar = yield z
-    x_bar = engine.relu_back(z_bar, z)
+    x_bar = gpu.elementwise.relu_back(z_bar, z)
     yield passed(z_bar, z > 0) if x_bar is None else x_bar
 
 

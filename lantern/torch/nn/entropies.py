@@ -7,7 +7,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
-from lantern.engines.gpu import entropy as engine
+from lantern.engines import gpu
 from lantern.op import op
 from lantern.tensor.backend.rows import greatest, summed
 from lantern.tensor.ops import softmax
@@ -45,7 +45,7 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
         x_bar = z_bar * scales * (softmax(x) - one_hot(targets))
     """
     xp, powers = namespace(x), None
-    found = None if type(x) is np.ndarray else engine.entropy(x, places)
+    found = None if type(x) is np.ndarray else gpu.entropy.entropy(x, places)
     if found is None:
         shifted = x - _greatest(x)
         powers = xp.exp(shifted)
@@ -58,7 +58,7 @@ def _entropy(x: Any, /, places: Any, scales: Any) -> Rule:
     z_bar = yield (z, losses := None)[0]
     x_bar = None
     if powers is None and plain(z_bar):
-        x_bar = engine.entropy_back(x, places, logarithms, z_bar * scales)
+        x_bar = gpu.entropy.entropy_back(x, places, logarithms, z_bar * scales)
     if x_bar is not None:
         yield x_bar
     elif powers is not None and plain(x, z_bar):

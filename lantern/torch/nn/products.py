@@ -11,9 +11,8 @@ import numpy as np
 
 from lantern.core.contribution import Call
 from lantern.core.value import Value
-from lantern.engines import halves
+from lantern.engines import gpu, halves
 from lantern.engines import products as engine
-from lantern.engines.gpu import products as gpu
 from lantern.engines.onednn import has_avx512, is_on
 from lantern.tensor.ops.products import Product
 from lantern.torch.tensor.dtypes import F32, is_half
@@ -81,7 +80,7 @@ def times(x: Any, y: Any) -> Any:
             return x.dot(y)
         z = engine.product(x, y)
     elif type(x) is type(y) and not isinstance(x, Value):  # of one device
-        z = gpu.product(x, y)
+        z = gpu.products.product(x, y)
     else:
         return x @ y
     return x.dot(y) if z is None else z
@@ -146,7 +145,7 @@ class LayerProduct(Product):
                 return x.T.dot(z_bar, out)
             z = engine.product(x.T, z_bar, out)
         else:
-            z = gpu.product(x.T, z_bar) if out is None else None
+            z = gpu.products.product(x.T, z_bar) if out is None else None
         return Product.multiplied(x, z_bar, out) if z is None else z
 
     @staticmethod

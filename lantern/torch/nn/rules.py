@@ -14,8 +14,8 @@ from lantern.core.contribution import Call
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, Value, base
 from lantern.engines import elementwise as elementwise_engine
+from lantern.engines import gpu
 from lantern.engines import normalisation as engine
-from lantern.engines.gpu import products as gpu_products
 from lantern.op import elementwise, linear, op
 from lantern.tensor.accumulate.accumulator import LARGE
 from lantern.tensor.backend.numpy_namespace import REAL
@@ -134,7 +134,7 @@ def multiplied(x: Any, y: Any) -> Any:
 def over_rows(x: Any) -> Any:
     """The sum of the rows of a matrix."""
     if (z := over_plain_rows(x)) is None:
-        z = gpu_products.over_rows(x)
+        z = gpu.products.over_rows(x)
     return x.sum(axis=0) if z is None else z
 
 
@@ -153,7 +153,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     flat = x
     if len(lengths) != 2:  # of no features -1 would say nothing
         flat = x.reshape(math.prod(lengths[:-1]), lengths[-1])
-    z = None if type(flat) is np.ndarray else gpu_products.affine(flat, weight, bias)
+    z = None if type(flat) is np.ndarray else gpu.products.affine(flat, weight, bias)
     if z is None:
         z = added(product(flat, weight), bias)
     if flat is not x:

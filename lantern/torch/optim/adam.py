@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.engines.gpu import steps as engine
+from lantern.engines import gpu
 from lantern.errors import MissingRuleError
 from lantern.torch.optim.optimizer import (
     Optimizer,
@@ -178,13 +178,13 @@ class Adam(Optimizer):
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         largest = kept(state, "max_exp_avg_sq", p) if amsgrad else None
         one = type(x) is not np.ndarray and largest is None
-        if one and engine.fit(x, g, mean, square):
+        if one and gpu.steps.fit(x, g, mean, square):
             joins, shrinks = (0.0, lr * decay) if decoupled else (float(decay), 0.0)
             numbers = (
                 1 - beta1, beta2, 1 - beta2, lr / (1 - beta1**step),
                 math.sqrt(1 - beta2**step), float(eps), joins, 1 - shrinks,
             )  # fmt: skip
-            plan.together(engine.adam, (x, g, mean, square), numbers)
+            plan.together(gpu.steps.adam, (x, g, mean, square), numbers)
             return
         g = self.decayed(x, g, decay, plan, lr if decoupled else None)
         numbers = plan.numbers(

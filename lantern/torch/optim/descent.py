@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.contribution import Contribution
-from lantern.engines.gpu import steps as engine
+from lantern.engines import gpu
 from lantern.errors import OptionError
 from lantern.torch.functions.creation import tensor, zeros_like
 from lantern.torch.optim.optimizer import (
@@ -125,9 +125,9 @@ class SGD(Optimizer):
         lr, momentum, dampening, decay, nesterov = options
         buffer = state.get("momentum_buffer") if momentum else None
         on_host = buffer is None or type(x) is np.ndarray
-        if not on_host and engine.fit(x, g, in_memory(buffer)):
+        if not on_host and gpu.steps.fit(x, g, in_memory(buffer)):
             numbers = lr, float(momentum), 1.0 - dampening, float(decay), int(nesterov)
-            plan.together(engine.descend, (x, g, in_memory(buffer)), numbers)
+            plan.together(gpu.steps.descend, (x, g, in_memory(buffer)), numbers)
             return
         if decay:
             g = self.decayed(x, g, decay, plan)

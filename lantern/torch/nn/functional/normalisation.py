@@ -8,7 +8,7 @@ import numpy as np
 
 from lantern.eager.grad_mode import no_grad
 from lantern.eager.versions import written
-from lantern.engines.gpu import normalisation as engine
+from lantern.engines import gpu
 from lantern.errors import EagerError, OptionError
 from lantern.tensor.backend.numpy_namespace import buffers
 from lantern.torch.nn import rules
@@ -212,7 +212,7 @@ def _follow(running: Any, now: Any, momentum: float, factor: float) -> None:
         return
     arrays = [x.primal for x in running]
     momentum = plain_number("batch_norm: momentum", momentum)
-    if not engine.follow(arrays, now, momentum, factor):
+    if not gpu.normalisation.follow(arrays, now, momentum, factor):
         for array, moment in zip(arrays, (mean, variance * factor), strict=True):
             array *= 1 - momentum
             array += momentum * moment
