@@ -134,10 +134,10 @@ def public(module: ModuleType) -> set[str]:
 def is_later(module: ModuleType, name: str) -> bool:
     """Whether a module imports what a name stands for when it is asked for it."""
     try:
-        vars(module)["__getattr__"](name)
+        found = vars(module)["__getattr__"](name)
     except (AttributeError, KeyError, ImportError):
         return False
-    return True
+    return getattr(found, "__spec__", True) is not None  # as of a path without a file
 
 
 def source(x: Any) -> str:
@@ -248,6 +248,8 @@ def annotated(f: Any) -> inspect.Signature:
     while inspect.isfunction(found) and hasattr(found, "__text_signature__"):
         inner, held = found, inspect.getclosurevars(found).nonlocals
         found = held.get("function") or held.get("creator") or held.get("create")
+        if inspect.isfunction(found) and not inspect.signature(found).parameters:
+            found = found()  # which imports it
     inner = found if inspect.isfunction(found) else inner
     if not hasattr(f, "__text_signature__") or not inspect.isfunction(inner):
         return signature

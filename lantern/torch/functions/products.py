@@ -1,6 +1,5 @@
 """Products of vectors and matrices, under PyTorch's names."""
 
-import string
 from typing import Any
 
 from lantern.core.namespace import common_namespace
@@ -8,8 +7,7 @@ from lantern.core.value import Rule
 from lantern.core.value import base as value_of
 from lantern.errors import EagerError, OptionError
 from lantern.op import op
-from lantern.tensor.linalg import matrix_functions
-from lantern.tensor.ops import einsum as our_einsum
+from lantern.tensor import linalg
 from lantern.tensor.ops import products
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.dtypes import I64
@@ -249,18 +247,22 @@ def einsum(equation: str, *operands: Any) -> Any:
         z = einsum(f"{operand}->...{result}", *operands)
         extra = base(z).ndim - len(result)
         return z.sum(tuple(range(extra))) if extra else z
-    z = call(our_einsum.einsum, operand + arrow + result, *operands)
+    from lantern.tensor.ops import einsum as of_indices  # which few programs need
+
+    z = call(of_indices.einsum, operand + arrow + result, *operands)
     if base(z).dtype.kind == "u" and base(z).itemsize > 1:  # sums count in 64 bits
         z = cast(z, I64)
     return view_if_shared(z, operands[0]) if len(operands) == 1 else z
 
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
 def _named_axes(*row: Any) -> tuple[Any, ...]:
     """Tensors, each followed by the numbers of its axes, as an equation."""
-    letters = string.ascii_letters
 
     def word(numbers: Any) -> str:
-        return "".join("..." if n is ... else letters[n] for n in numbers)
+        return "".join("..." if n is ... else _LETTERS[n] for n in numbers)
 
     pairs, result = list(row), ""
     if len(pairs) % 2:
@@ -376,7 +378,7 @@ def chain_matmul(*matrices: Any) -> Any:
     """
     if len(matrices) == 1:
         return matrices[0]
-    return call(matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
+    return call(linalg.matrix_functions.multi_dot, [numpy_face(x) for x in matrices])
 
 
 _USUAL = "use_mm_for_euclid_dist_if_necessary"

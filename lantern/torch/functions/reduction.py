@@ -7,7 +7,7 @@ import numpy as np
 
 from lantern.core.namespace import namespace
 from lantern.errors import EagerError, PositionError
-from lantern.tensor.linalg import norms
+from lantern.tensor import linalg
 from lantern.tensor.ops import mean_variance
 from lantern.tensor.ops import reduction as ours
 from lantern.tensor.ops.indexing import plain_getitem
@@ -571,7 +571,7 @@ def norm(
     """
     input = input if dtype is None else cast(input, as_numpy_dtype(dtype))
     if p == "nuc":
-        return call(norms.matrix_norm, input, ord="nuc", keepdims=keepdim)
+        return call(linalg.norms.matrix_norm, input, ord="nuc", keepdims=keepdim)
     ord = 2 if p in ("fro", None) else p
     return vector_norm(input, ord, dim, keepdim)
 
@@ -597,7 +597,7 @@ def vector_norm(
     if not base(x).shape:
         axes(dim, x)
         return vector_norm(x.reshape(1), ord)
-    z = call(norms.vector_norm, x, ord=ord, axis=axes(dim, x), keepdims=keepdim)
+    z = call(linalg.norms.vector_norm, x, ord=ord, axis=axes(dim, x), keepdims=keepdim)
     return z if ord else tracked_like(z, x.sum())  # of a count it is 0
 
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from lantern import linalg as ours
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, Value, base
 from lantern.errors import EagerError
 from lantern.op import adjoint
+from lantern.tensor import linalg
 from lantern.tensor.ops import rearrange
+from lantern.tensor.ops.shape import matrix_transpose
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.linalg.matrices import solve_triangular
 from lantern.torch.tensor.looped import each_example
@@ -72,11 +73,12 @@ def _triangles(a: Any, /) -> Rule:
     upper = rearrange.triu(z)
     inner = rearrange.tril(lower @ rearrange.tril(z_bar, -1), -1)
     inner = inner + rearrange.triu(rearrange.triu(z_bar) @ _adjoint(upper))
-    yield _adjoint(ours.solve(upper, _adjoint(ours.solve(lower, inner))))
+    inner = _adjoint(linalg.solve.solve(lower, inner))
+    yield _adjoint(linalg.solve.solve(upper, inner))
 
 
 def _adjoint(x: Any) -> Any:
-    x = ours.matrix_transpose(x)
+    x = matrix_transpose(x)
     return namespace(x).conj(x) if base(x).dtype.kind == "c" else x
 
 

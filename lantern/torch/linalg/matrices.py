@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from lantern import linalg as ours
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule
 from lantern.core.value import base as value_of
 from lantern.errors import EagerError
 from lantern.op import op
+from lantern.tensor import linalg
+from lantern.tensor.ops import products
 from lantern.torch.functions.join_repeat import cat
 from lantern.torch.functions.reduction import vector_norm
 from lantern.torch.tables import documented, takes
@@ -83,7 +84,15 @@ def _one(
     results: str = "",
     shown: str = ", *",
 ) -> Any:
-    """A function of one matrix; with several results, in a named tuple."""
+    """A function of one matrix; with several results, in a named tuple.
+
+    Args:
+        name: its name here.
+        function: gives what computes it, from a part that is imported only then.
+        square: whether the matrix has to be.
+        results: their names, if it has several.
+        shown: its further parameters.
+    """
     row = named(f"linalg_{name}", results) if results else None
 
     def operate(A: Tensor, *args: Any, **options: Any) -> Any:
@@ -92,8 +101,8 @@ def _one(
         out = options.pop("out", None)
         try:
             if row is None:
-                return into(call(function, A, *args, **options), out)
-            found = function(numpy_face(A), *args, **options)
+                return into(call(function(), A, *args, **options), out)
+            found = function()(numpy_face(A), *args, **options)
             z = row(*map(torch_face, found))
             return z if out is None else row(*map(into, z, out))
         except np.linalg.LinAlgError as error:
@@ -104,7 +113,7 @@ def _one(
 
 
 inv = documented(
-    _one("inv", ours.inv, square=True),
+    _one("inv", lambda: linalg.solve.inv, square=True),
     """The inverses of square matrices.
 
     >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [1.0, 4.0]]))
@@ -113,7 +122,7 @@ inv = documented(
     """,
 )
 det = documented(
-    _one("det", ours.det, square=True),
+    _one("det", lambda: linalg.matrix_functions.det, square=True),
     """The determinants of square matrices.
 
     >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
@@ -121,29 +130,41 @@ det = documented(
     """,
 )
 slogdet = documented(
-    _one("slogdet", ours.slogdet, square=True, results="sign logabsdet"),
+    _one(
+        "slogdet",
+        lambda: linalg.matrix_functions.slogdet,
+        square=True,
+        results="sign logabsdet",
+    ),
     """The sign of the determinant, and the logarithm of its absolute value.
 
     >>> torch.linalg.slogdet(torch.tensor([[-2.0, 0.0], [0.0, 3.0]])).sign
     tensor(-1.)
     """,
 )
-_cholesky = _one("cholesky", ours.cholesky, square=True)
-_eigh = _one("eigh", ours.eigh, True, "eigenvalues eigenvectors")
-_eig = _one("eig", ours.eig, square=True, results="eigenvalues eigenvectors")
-_eigvalsh = _one("eigvalsh", ours.eigvalsh, square=True)
-_eigvals = _one("eigvals", ours.eigvals, square=True)
+_cholesky = _one("cholesky", lambda: linalg.factorisations.cholesky, square=True)
+_eigh = _one(
+    "eigh",
+    lambda: linalg.eigen_svd.eigh,
+    square=True,
+    results="eigenvalues eigenvectors",
+)
+_eig = _one(
+    "eig", lambda: linalg.eigen_svd.eig, square=True, results="eigenvalues eigenvectors"
+)
+_eigvalsh = _one("eigvalsh", lambda: linalg.eigen_svd.eigvalsh, square=True)
+_eigvals = _one("eigvals", lambda: linalg.eigen_svd.eigvals, square=True)
 svdvals = documented(
-    _one("svdvals", ours.svdvals, shown=", *, driver=None"),
+    _one("svdvals", lambda: linalg.eigen_svd.svdvals, shown=", *, driver=None"),
     """The singular values of matrices, the greatest first.
 
     >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 2.0]]))
     tensor([3., 2.])
     """,
 )
-_pinv = _one("pinv", ours.pinv)
+_pinv = _one("pinv", lambda: linalg.solve.pinv)
 matrix_exp = documented(
-    _one("matrix_exp", ours.expm, square=True),
+    _one("matrix_exp", lambda: linalg.matrix_functions.expm, square=True),
     """The exponentials of square matrices: ``1 + A + A @ A / 2 + ...``.
 
     >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
@@ -152,7 +173,12 @@ matrix_exp = documented(
     """,
 )
 matrix_power = documented(
-    _one("matrix_power", ours.matrix_power, square=True, shown=", n, *"),
+    _one(
+        "matrix_power",
+        lambda: linalg.matrix_functions.matrix_power,
+        square=True,
+        shown=", n, *",
+    ),
     """The products of square matrices with themselves; inverses for n < 0.
 
     >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
@@ -161,15 +187,15 @@ matrix_power = documented(
     """,
 )
 cond = documented(
-    _one("cond", ours.cond, shown=", p=None, *"),
+    _one("cond", lambda: linalg.norms.cond, shown=", p=None, *"),
     """The condition numbers of matrices: the norm times the inverse's norm.
 
     >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
     tensor(2.)
     """,
 )
-_svd = _one("svd", ours.svd, results="U S Vh")
-_qr = _one("qr", ours.qr, results="Q R")
+_svd = _one("svd", lambda: linalg.eigen_svd.svd, results="U S Vh")
+_qr = _one("qr", lambda: linalg.factorisations.qr, results="Q R")
 
 
 def _complex(z: Tensor) -> Any:
@@ -410,11 +436,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Any:
     _square("solve", A)
     try:
         if not left:
-            return call(ours.solve, A.mT, B.mT).mT
+            return call(linalg.solve.solve, A.mT, B.mT).mT
         vector = base(B).ndim == 1 or base(B).shape == base(A).shape[:-1]
         if vector:
-            return call(ours.solve, A, B.unsqueeze(-1)).squeeze(-1)
-        return call(ours.solve, A, B)
+            return call(linalg.solve.solve, A, B.unsqueeze(-1)).squeeze(-1)
+        return call(linalg.solve.solve, A, B)
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"linalg.solve: {error}") from None
 
@@ -505,7 +531,7 @@ def matrix_norm(
             else (sizes.amax(-1) if ord == 2 else sizes.amin(-1))
         )
     else:
-        z = call(ours.matrix_norm, A, ord=ord, keepdims=False)
+        z = call(linalg.norms.matrix_norm, A, ord=ord, keepdims=False)
     if keepdim:
         for d in sorted(d % base(A).ndim for d in dim):
             z = z.unsqueeze(d)
@@ -548,7 +574,7 @@ def multi_dot(tensors: Any) -> Any:
         tensor([[12.],
                 [12.]])
     """
-    return call(ours.multi_dot, [numpy_face(x) for x in tensors])
+    return call(linalg.matrix_functions.multi_dot, [numpy_face(x) for x in tensors])
 
 
 def matmul(input: Tensor, other: Tensor) -> Any:
@@ -570,7 +596,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Any:
         >>> torch.linalg.vecdot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
         tensor([3., 7.])
     """
-    return call(ours.vecdot, x, y, axis=dim)
+    return call(products.vecdot, x, y, axis=dim)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
@@ -592,7 +618,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Any:
             f"linalg.cross: dimension {dim} must have length 3, but got {a[dim]} "
             f"and {b[dim]}"
         )
-    return call(ours.cross, input, other, axis=dim)
+    return call(products.cross, input, other, axis=dim)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from lantern import linalg as ours
 from lantern.core.namespace import namespace
 from lantern.errors import EagerError
+from lantern.tensor import linalg
 from lantern.torch.functions.join_repeat import stack
 from lantern.torch.linalg.elimination import lu_factor_ex
 from lantern.torch.linalg.matrices import LinAlgError, _square, cholesky, inv, solve
@@ -136,7 +136,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Any:
     """
     if ind <= 0:
         raise EagerError("Expected a strictly positive integer for 'ind'")
-    return call(ours.tensorinv, A, ind)
+    return call(linalg.solve.tensorinv, A, ind)
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
@@ -150,7 +150,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Any:
         tensor([[0.0000, 0.5000],
                 [1.0000, 1.5000]])
     """
-    return call(ours.tensorsolve, A, B, dims if dims is None else tuple(dims))
+    return call(linalg.solve.tensorsolve, A, B, dims if dims is None else tuple(dims))
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Any:
