@@ -20,7 +20,6 @@ from lantern.eager.grad_mode import *
 from lantern.torch import autograd as autograd
 from lantern.torch.einops_backend import watch as _watch
 from lantern.torch.functions.creation import *
-from lantern.torch.functions.foreach import FOREACH as _FOREACH
 from lantern.torch.functions.queries import *
 from lantern.torch.functions.ranges import *
 from lantern.torch.functions.table import names_with as _names_with
@@ -49,7 +48,6 @@ from lantern.torch.tensor.tensor import *
 from lantern.torch.version import __version__ as __version__
 
 globals().update({name: _with_out(f) for name, f in _FUNCTIONS.items()} | _TYPES)
-globals().update(_FOREACH)
 
 # What is written in place has a function as well: ``torch.relu_(x)``.
 globals().update(
@@ -283,6 +281,9 @@ def __getattr__(name: str) -> _Any:
     """A part that is imported when it is asked for; else the nearest name there is."""
     if name == "torch":  # PyTorch's module has itself among its names
         return _importlib.import_module(__name__)
+    if name.startswith("_foreach_"):
+        part = _importlib.import_module("lantern.torch.functions.foreach")
+        return globals().setdefault(name, getattr(part, name))
     if name in _LAZY_FUNCTIONS:
         part = _importlib.import_module(f"lantern.torch.{_LAZY_FUNCTIONS[name]}")
         return getattr(part, name)

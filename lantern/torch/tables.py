@@ -135,5 +135,5 @@ def _is_found(function: Any) -> bool:
     """Whether a function's module has it under its name."""
     found: Any = sys.modules.get(function.__module__)
     for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
+        found = getattr(found, "__dict__", {}).get(name)
     return found is function

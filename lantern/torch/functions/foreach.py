@@ -67,6 +67,7 @@ def _made() -> dict[str, Any]:
 
 
 FOREACH = _made()
+globals().update(FOREACH)
 
 
 def group_by_type(tensorlistlist: Any, with_indices: bool = False) -> dict[Any, Any]:
