@@ -4,7 +4,7 @@ The script is given once, for a ``torch`` that is either of them; both start fro
 same weights and see the same data. In single precision, as such scripts are.
 """
 
-import os
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -165,7 +165,7 @@ SCRIPTS: dict[str, tuple[Callable[[Any], Program], float]] = {
     "Adam, 100 tensors": (_adam, 1.0),
 }
 
-_FIRST_STEP = """
+FIRST_STEP = """
 import importlib, sys
 torch = importlib.import_module(sys.argv[1])
 nn = torch.nn
@@ -177,10 +177,12 @@ optimiser.step()
 """
 
 
-def _used_by_children() -> float:
-    """Processor seconds of the programs that have been started and have ended."""
-    times = os.times()
-    return times.children_user + times.children_system
+def seconds_of(command: list[str], **how: Any) -> float:
+    """Processor seconds of a program that is started and ends."""
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, **how)
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
 
 
 def _start_up(rounds: int) -> Row:
@@ -191,10 +193,9 @@ def _start_up(rounds: int) -> Row:
     samples: dict[str, list[float]] = {who: [] for who in MODULES}
     for turn in range(rounds + 1):
         for who, module in MODULES.items():
-            start = _used_by_children()
-            subprocess.run([sys.executable, "-c", _FIRST_STEP, module], check=True)
+            taken = seconds_of([sys.executable, "-c", FIRST_STEP, module])
             if turn > 0:  # the first one may still compile
-                samples[who].append(_used_by_children() - start)
+                samples[who].append(taken)
     times = {who: Times(taken) for who, taken in samples.items()}
     detail = ", ".join(f"{who} {taken}" for who, taken in times.items())
     ratio = times["PyTorch"].median / times[LANTERN].median
