@@ -326,11 +326,35 @@ SLOW = (
 )
 
 
-def test_slow_modules_are_imported_when_they_are_used():
-    """By ``import lantern``: 20 ms of 110 went to two of them."""
-    program = "import sys, numpy; before = {*sys.modules}; import lantern; "
-    program += "print(*sys.modules.keys() - before)"
+def imported_by(program):
+    """What a program imports besides NumPy."""
+    program = f"import sys, numpy; before = {{*sys.modules}}\n{program}"
+    program += "\nprint(*sys.modules.keys() - before)"
     run = [sys.executable, "-c", program]
     found = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert "lantern" in found.stdout.split()
-    assert not {*SLOW.split()} & {*found.stdout.split()}
+    return {*found.stdout.split()}
+
+
+def test_slow_modules_are_imported_when_they_are_used():
+    """By ``import lantern``: 20 ms of 110 went to two of them."""
+    found = imported_by("import lantern")
+    assert "lantern" in found
+    assert not {*SLOW.split()} & found
+
+
+def test_what_few_networks_need_is_imported_when_it_is_asked_for():
+    """By a program that takes one step: 20 ms of 190 went to layers, and others."""
+    found = imported_by(
+        "import lantern.torch as torch; nn = torch.nn\n"
+        "model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))\n"
+        "optimiser = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "y = torch.arange(4) % 2\n"
+        "nn.functional.cross_entropy(model(torch.ones(4, 8)), y).backward()\n"
+        "optimiser.step()"
+    )
+    late = {f"lantern.torch.{name}.seldom" for name in ("nn", "nn.functional", "optim")}
+    late |= {"lantern.torch.autograd.seldom", "lantern.torch.autograd.function"}
+    late |= {"lantern.engines.gpu.arrays", "lantern.tensor.linalg.eigen_svd"}
+    late |= {"lantern.engines.convolution", "difflib", "string"}
+    assert "lantern.torch.optim.descent" in found
+    assert not late & found

@@ -1,6 +1,5 @@
 """Derivatives on demand, and operations with a derivative of one's own."""
 
-import importlib
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,9 @@ from lantern.eager.grad_mode import no_grad as no_grad
 from lantern.eager.grad_mode import set_grad_enabled as set_grad_enabled
 from lantern.eager.hooks import inspectors
 from lantern.errors import EagerError, OptionError
-from lantern.torch.autograd import profiler
-from lantern.torch.autograd.function import Function as Function
-from lantern.torch.autograd.function import once_differentiable as once_differentiable
 from lantern.torch.functions.join_repeat import stack
-from lantern.torch.run.aliases import lead, missing
+from lantern.torch.run.aliases import lead
+from lantern.torch.run.on_demand import on_demand
 from lantern.torch.tensor.gradients import find_nan, run_backward, seeds_of
 from lantern.torch.tensor.nodes import GradientEdge, part_of
 from lantern.torch.tensor.nodes import SavedTensor as SavedTensor
@@ -95,7 +92,9 @@ class set_multithreading_enabled(Setting):
 
 def _profiler_enabled() -> bool:
     """Whether a profile is being taken."""
-    return bool(profiler.running)
+    from lantern.torch.autograd.profiler import running  # which few programs need
+
+    return bool(running)
 
 
 def kineto_available() -> bool:
@@ -283,15 +282,8 @@ if TYPE_CHECKING:
     from lantern.torch.autograd import forward_ad as forward_ad
     from lantern.torch.autograd import functional as functional
     from lantern.torch.autograd import graph as graph
-    from lantern.torch.autograd.checking import gradcheck as gradcheck
-    from lantern.torch.autograd.checking import gradgradcheck as gradgradcheck
+    from lantern.torch.autograd import profiler as profiler
+    from lantern.torch.autograd.seldom import *
 else:
-
-    def __getattr__(name: str) -> Any:
-        """A part that is imported when it is asked for; else the nearest name."""
-        if name in ("gradcheck", "gradgradcheck"):
-            part = importlib.import_module("lantern.torch.autograd.checking")
-            return getattr(part, name)
-        if name in ("forward_ad", "functional", "graph"):
-            return importlib.import_module(f"lantern.torch.autograd.{name}")
-        raise missing("module 'torch.autograd'", name, globals())
+    _PATHS = "forward_ad functional graph profiler"
+    __getattr__, __dir__ = on_demand(__name__, _PATHS.split())

@@ -45,7 +45,7 @@ _ConvTransposeNd = convolution._Transposed
 _Loss, _WeightedLoss = Loss, WeightedLoss
 _ConstantPadNd, _CircularPadNd = padding._ConstantPad, padding._CircularPad
 _ReflectionPadNd, _ReplicationPadNd = padding._ReflectionPad, padding._ReplicationPad
-globals().update(simple.KINDS)
+globals().update({name: simple.made(name) for name in simple.KINDS})
 _EXTRA_STATE_KEY_SUFFIX = state._EXTRA
 _global_parameter_registration_hooks = hooks._AT_REGISTRATION["_parameters"]
 _global_buffer_registration_hooks = hooks._AT_REGISTRATION["_buffers"]

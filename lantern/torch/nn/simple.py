@@ -1,11 +1,13 @@
-"""Modules that are functions with options: a table makes their classes."""
+"""Modules that are functions with options: a table, of which each makes its class.
+
+A class is made when it is asked for: so are the functions that few networks need.
+"""
 
 import inspect
 from typing import Any
 
 from lantern.errors import ArgumentError, OptionError
 from lantern.torch.nn import functional as F
-from lantern.torch.nn.functional.convolution import each
 from lantern.torch.nn.functional.loss import chosen
 from lantern.torch.nn.module import Module
 from lantern.torch.tables import documented
@@ -234,6 +236,8 @@ _FRACTIONAL = {
 
 def _one_of_two(axes: int) -> Any:
     def check(self: Any) -> None:
+        from lantern.torch.nn.functional.convolution import each  # with its engine
+
         size, ratio = self.output_size, self.output_ratio
         if size is None and ratio is None:
             raise OptionError(
@@ -267,9 +271,9 @@ def _old_names(self: Any) -> None:
 
 _RANDOM: dict[str, Any] = {"with_training": True, "_check": _dropout_check}
 CLASSES: dict[str, Any] = {
-    # name: function, example, options, those that are printed, the class's attributes
+    # name: the function's, example, options, those that are printed, its attributes
     "CELU": (
-        F.celu,
+        "celu",
         """
         >>> torch.nn.CELU()(torch.tensor([-1.0, 2.0]))
         tensor([-0.6321,  2.0000])
@@ -279,7 +283,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "ELU": (
-        F.elu,
+        "elu",
         """
         >>> torch.nn.ELU()(torch.tensor([-1.0, 2.0]))
         tensor([-0.6321,  2.0000])
@@ -289,7 +293,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "GELU": (
-        F.gelu,
+        "gelu",
         """
         >>> torch.nn.GELU()(torch.tensor([-1.0, 2.0]))
         tensor([-0.1587,  1.9545])
@@ -297,7 +301,7 @@ CLASSES: dict[str, Any] = {
         {"approximate": "none"},
     ),
     "GLU": (
-        F.glu,
+        "glu",
         """
         >>> torch.nn.GLU()(torch.tensor([1.0, 2.0, 0.0, 0.0]))
         tensor([0.5000, 1.0000])
@@ -305,7 +309,7 @@ CLASSES: dict[str, Any] = {
         {"dim": -1},
     ),
     "Hardshrink": (
-        F.hardshrink,
+        "hardshrink",
         """
         >>> torch.nn.Hardshrink()(torch.tensor([-1.0, 0.3, 2.0]))
         tensor([-1.,  0.,  2.])
@@ -314,7 +318,7 @@ CLASSES: dict[str, Any] = {
         "=lambd",
     ),
     "Hardsigmoid": (
-        F.hardsigmoid,
+        "hardsigmoid",
         """
         >>> torch.nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 1.5]))
         tensor([0.0000, 0.5000, 0.7500])
@@ -323,7 +327,7 @@ CLASSES: dict[str, Any] = {
         "",
     ),
     "Hardswish": (
-        F.hardswish,
+        "hardswish",
         """
         >>> torch.nn.Hardswish()(torch.tensor([-4.0, 1.0, 4.0]))
         tensor([-0.0000, 0.6667, 4.0000])
@@ -332,7 +336,7 @@ CLASSES: dict[str, Any] = {
         "",
     ),
     "Hardtanh": (
-        F.hardtanh,
+        "hardtanh",
         """
         >>> torch.nn.Hardtanh()(torch.tensor([-2.0, 0.5, 2.0]))
         tensor([-1.0000,  0.5000,  1.0000])
@@ -342,7 +346,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "LeakyReLU": (
-        F.leaky_relu,
+        "leaky_relu",
         """
         >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
         tensor([-0.1000,  2.0000])
@@ -352,14 +356,14 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "LogSigmoid": (
-        F.logsigmoid,
+        "logsigmoid",
         """
         >>> torch.nn.LogSigmoid()(torch.tensor([-1.0, 0.0]))
         tensor([-1.3133, -0.6931])
         """,
     ),
     "LogSoftmax": (
-        F.log_softmax,
+        "log_softmax",
         """
         >>> torch.nn.LogSoftmax(dim=0)(torch.tensor([0.0, 0.0]))
         tensor([-0.6931, -0.6931])
@@ -369,7 +373,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _axis_check},
     ),
     "Mish": (
-        F.mish,
+        "mish",
         """
         >>> torch.nn.Mish()(torch.tensor([-1.0, 2.0]))
         tensor([-0.3034,  1.9440])
@@ -379,7 +383,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "ReLU": (
-        F.relu,
+        "relu",
         """
         >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
@@ -389,7 +393,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "ReLU6": (
-        F.relu6,
+        "relu6",
         """
         >>> torch.nn.ReLU6()(torch.tensor([-1.0, 2.0, 9.0]))
         tensor([0., 2., 6.])
@@ -399,7 +403,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "RReLU": (
-        F.rrelu,
+        "rrelu",
         """
         >>> torch.nn.RReLU().eval()(torch.tensor([-24.0, 2.0]))
         tensor([-5.5000,  2.0000])
@@ -409,7 +413,7 @@ CLASSES: dict[str, Any] = {
         {"with_training": True, "hides_inplace": True},
     ),
     "SELU": (
-        F.selu,
+        "selu",
         """
         >>> torch.nn.SELU()(torch.tensor([-1.0, 2.0]))
         tensor([-1.1113,  2.1014])
@@ -419,7 +423,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "SiLU": (
-        F.silu,
+        "silu",
         """
         >>> torch.nn.SiLU()(torch.tensor([-1.0, 2.0]))
         tensor([-0.2689,  1.7616])
@@ -429,14 +433,14 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "Sigmoid": (
-        F.sigmoid,
+        "sigmoid",
         """
         >>> torch.nn.Sigmoid()(torch.tensor([0.0, 2.0]))
         tensor([0.5000, 0.8808])
         """,
     ),
     "Softmax": (
-        F.softmax,
+        "softmax",
         """
         >>> torch.nn.Softmax(dim=0)(torch.tensor([0.0, 0.0, 1.0]))
         tensor([0.2119, 0.2119, 0.5761])
@@ -446,7 +450,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _axis_check},
     ),
     "Softmin": (
-        F.softmin,
+        "softmin",
         """
         >>> torch.nn.Softmin(dim=0)(torch.tensor([0.0, 0.0, 1.0]))
         tensor([0.4223, 0.4223, 0.1554])
@@ -454,7 +458,7 @@ CLASSES: dict[str, Any] = {
         {"dim": None},
     ),
     "Softplus": (
-        F.softplus,
+        "softplus",
         """
         >>> torch.nn.Softplus()(torch.tensor([-1.0, 0.0, 30.0]))
         tensor([ 0.3133,  0.6931, 30.0000])
@@ -462,7 +466,7 @@ CLASSES: dict[str, Any] = {
         {"beta": 1.0, "threshold": 20.0},
     ),
     "Softshrink": (
-        F.softshrink,
+        "softshrink",
         """
         >>> torch.nn.Softshrink()(torch.tensor([-1.0, 0.3, 2.0]))
         tensor([-0.5000,  0.0000,  1.5000])
@@ -471,28 +475,28 @@ CLASSES: dict[str, Any] = {
         "=lambd",
     ),
     "Softsign": (
-        F.softsign,
+        "softsign",
         """
         >>> torch.nn.Softsign()(torch.tensor([-1.0, 3.0]))
         tensor([-0.5000,  0.7500])
         """,
     ),
     "Tanh": (
-        F.tanh,
+        "tanh",
         """
         >>> torch.nn.Tanh()(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 0.7616])
         """,
     ),
     "Tanhshrink": (
-        F.tanhshrink,
+        "tanhshrink",
         """
         >>> torch.nn.Tanhshrink()(torch.tensor([-1.0, 2.0]))
         tensor([-0.2384,  1.0360])
         """,
     ),
     "Threshold": (
-        F.threshold,
+        "threshold",
         """
         >>> torch.nn.Threshold(2.0, -1.0)(torch.tensor([1.0, 3.0]))
         tensor([-1.,  3.])
@@ -502,7 +506,7 @@ CLASSES: dict[str, Any] = {
         _HIDDEN,
     ),
     "AlphaDropout": (
-        F.alpha_dropout,
+        "alpha_dropout",
         """
         >>> torch.nn.AlphaDropout(0.2).eval()(torch.tensor([1.0, 2.0]))
         tensor([1., 2.])
@@ -512,7 +516,7 @@ CLASSES: dict[str, Any] = {
         _RANDOM,
     ),
     "Dropout": (
-        F.dropout,
+        "dropout",
         """
         >>> sorted(set(torch.nn.Dropout(0.5)(torch.ones(1000)).tolist()))
         [0.0, 2.0]
@@ -522,7 +526,7 @@ CLASSES: dict[str, Any] = {
         _RANDOM,
     ),
     "Dropout1d": (
-        F.dropout1d,
+        "dropout1d",
         """
         >>> x = torch.nn.Dropout1d(0.5)(torch.ones(99, 3))
         >>> bool((x == x[:, :1]).all())
@@ -533,7 +537,7 @@ CLASSES: dict[str, Any] = {
         _RANDOM,
     ),
     "Dropout2d": (
-        F.dropout2d,
+        "dropout2d",
         """
         >>> x = torch.nn.Dropout2d(0.5)(torch.ones(1, 99, 2, 2))
         >>> sorted(set(x.sum((2, 3))[0].tolist()))
@@ -544,7 +548,7 @@ CLASSES: dict[str, Any] = {
         _RANDOM,
     ),
     "Dropout3d": (
-        F.dropout3d,
+        "dropout3d",
         """
         >>> x = torch.nn.Dropout3d(0.5)(torch.ones(1, 99, 1, 2, 2))
         >>> sorted(set(x.sum((2, 3, 4))[0].tolist()))
@@ -555,7 +559,7 @@ CLASSES: dict[str, Any] = {
         _RANDOM,
     ),
     "FeatureAlphaDropout": (
-        F.feature_alpha_dropout,
+        "feature_alpha_dropout",
         """
         >>> torch.nn.FeatureAlphaDropout(0.2).eval()(torch.tensor([1.0, 2.0]))
         tensor([1., 2.])
@@ -565,7 +569,7 @@ CLASSES: dict[str, Any] = {
         _RANDOM,
     ),
     "AvgPool1d": (
-        F.avg_pool1d,
+        "avg_pool1d",
         """
         >>> torch.nn.AvgPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
         tensor([[[2., 6.]]])
@@ -575,7 +579,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _in_tuples(1)},
     ),
     "AvgPool2d": (
-        F.avg_pool2d,
+        "avg_pool2d",
         """
         >>> torch.nn.AvgPool2d(2)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
         tensor([[[[4.]]]])
@@ -585,7 +589,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _stride},
     ),
     "AvgPool3d": (
-        F.avg_pool3d,
+        "avg_pool3d",
         """
         >>> torch.nn.AvgPool3d(2)(torch.ones(1, 1, 4, 4, 2)).shape
         torch.Size([1, 1, 2, 2, 1])
@@ -595,7 +599,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _stride},
     ),
     "MaxPool1d": (
-        F.max_pool1d,
+        "max_pool1d",
         """
         >>> torch.nn.MaxPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
         tensor([[[3., 7.]]])
@@ -605,7 +609,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _stride},
     ),
     "MaxPool2d": (
-        F.max_pool2d,
+        "max_pool2d",
         """
         >>> torch.nn.MaxPool2d(2)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
         tensor([[[[7.]]]])
@@ -615,7 +619,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _stride},
     ),
     "MaxPool3d": (
-        F.max_pool3d,
+        "max_pool3d",
         """
         >>> torch.nn.MaxPool3d(2)(torch.ones(1, 1, 4, 4, 2)).shape
         torch.Size([1, 1, 2, 2, 1])
@@ -625,7 +629,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _stride},
     ),
     "AdaptiveAvgPool1d": (
-        F.adaptive_avg_pool1d,
+        "adaptive_avg_pool1d",
         """
         >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
         tensor([[[2., 6.]]])
@@ -633,7 +637,7 @@ CLASSES: dict[str, Any] = {
         _ADAPTIVE,
     ),
     "AdaptiveAvgPool2d": (
-        F.adaptive_avg_pool2d,
+        "adaptive_avg_pool2d",
         """
         >>> torch.nn.AdaptiveAvgPool2d(1)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
         tensor([[[[4.]]]])
@@ -641,7 +645,7 @@ CLASSES: dict[str, Any] = {
         _ADAPTIVE,
     ),
     "AdaptiveAvgPool3d": (
-        F.adaptive_avg_pool3d,
+        "adaptive_avg_pool3d",
         """
         >>> torch.nn.AdaptiveAvgPool3d((1, 2, 3))(torch.ones(1, 1, 4, 5, 6)).shape
         torch.Size([1, 1, 1, 2, 3])
@@ -649,7 +653,7 @@ CLASSES: dict[str, Any] = {
         _ADAPTIVE,
     ),
     "AdaptiveMaxPool1d": (
-        F.adaptive_max_pool1d,
+        "adaptive_max_pool1d",
         """
         >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]))
         tensor([[[3., 7.]]])
@@ -658,7 +662,7 @@ CLASSES: dict[str, Any] = {
         "output_size",
     ),
     "AdaptiveMaxPool2d": (
-        F.adaptive_max_pool2d,
+        "adaptive_max_pool2d",
         """
         >>> torch.nn.AdaptiveMaxPool2d(1)(torch.tensor([[[[1.0, 3.0], [5.0, 7.0]]]]))
         tensor([[[[7.]]]])
@@ -667,7 +671,7 @@ CLASSES: dict[str, Any] = {
         "output_size",
     ),
     "AdaptiveMaxPool3d": (
-        F.adaptive_max_pool3d,
+        "adaptive_max_pool3d",
         """
         >>> torch.nn.AdaptiveMaxPool3d((1, 2, 3))(torch.ones(1, 1, 4, 5, 6)).shape
         torch.Size([1, 1, 1, 2, 3])
@@ -676,7 +680,7 @@ CLASSES: dict[str, Any] = {
         "output_size",
     ),
     "FractionalMaxPool2d": (
-        F.fractional_max_pool2d,
+        "fractional_max_pool2d",
         """
         >>> x = torch.arange(9.0).reshape(1, 1, 3, 3)
         >>> torch.nn.FractionalMaxPool2d(2, output_size=2)(x)
@@ -688,7 +692,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _one_of_two(2), "buffers_among": ("_random_samples",)},
     ),
     "FractionalMaxPool3d": (
-        F.fractional_max_pool3d,
+        "fractional_max_pool3d",
         """
         >>> x = torch.ones(1, 2, 6, 6, 6)
         >>> torch.nn.FractionalMaxPool3d(2, output_ratio=0.5)(x).shape
@@ -699,7 +703,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _one_of_two(3), "buffers_among": ("_random_samples",)},
     ),
     "LPPool1d": (
-        F.lp_pool1d,
+        "lp_pool1d",
         """
         >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[[3.0, 4.0]]]))
         tensor([[[5.]]])
@@ -707,7 +711,7 @@ CLASSES: dict[str, Any] = {
         {"norm_type": REQUIRED, **_POOLED_WHOLE},
     ),
     "LPPool2d": (
-        F.lp_pool2d,
+        "lp_pool2d",
         """
         >>> torch.nn.LPPool2d(2, 2)(torch.tensor([[[[1.0, 1.0], [1.0, 1.0]]]]))
         tensor([[[[2.]]]])
@@ -715,7 +719,7 @@ CLASSES: dict[str, Any] = {
         {"norm_type": REQUIRED, **_POOLED_WHOLE},
     ),
     "LPPool3d": (
-        F.lp_pool3d,
+        "lp_pool3d",
         """
         >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 1, 4, 4, 2)).shape
         torch.Size([1, 1, 2, 2, 1])
@@ -723,7 +727,7 @@ CLASSES: dict[str, Any] = {
         {"norm_type": REQUIRED, **_POOLED_WHOLE},
     ),
     "MaxUnpool1d": (
-        _unpool(F.max_unpool1d),
+        "max_unpool1d",
         """
         >>> pool = torch.nn.MaxPool1d(2, return_indices=True)
         >>> torch.nn.MaxUnpool1d(2)(*pool(torch.tensor([[[1.0, 3.0, 5.0, 2.0]]])))
@@ -734,7 +738,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _in_tuples(1)},
     ),
     "MaxUnpool2d": (
-        _unpool(F.max_unpool2d),
+        "max_unpool2d",
         """
         >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
         >>> torch.nn.MaxUnpool2d(2)(*pool(torch.tensor([[[[1.0, 3.0], [5.0, 2.0]]]])))
@@ -746,7 +750,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _in_tuples(2)},
     ),
     "MaxUnpool3d": (
-        _unpool(F.max_unpool3d),
+        "max_unpool3d",
         """
         >>> pool = torch.nn.MaxPool3d(2, return_indices=True)
         >>> torch.nn.MaxUnpool3d(2)(*pool(torch.ones(1, 1, 4, 4, 2))).shape
@@ -757,7 +761,7 @@ CLASSES: dict[str, Any] = {
         {"_check": _in_tuples(3)},
     ),
     "ChannelShuffle": (
-        F.channel_shuffle,
+        "channel_shuffle",
         """
         >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1)).flatten()
         tensor([0., 2., 1., 3.])
@@ -765,7 +769,7 @@ CLASSES: dict[str, Any] = {
         {"groups": REQUIRED},
     ),
     "CosineSimilarity": (
-        F.cosine_similarity,
+        "cosine_similarity",
         """
         >>> torch.nn.CosineSimilarity()(torch.eye(2), torch.ones(2, 2))
         tensor([0.7071, 0.7071])
@@ -774,7 +778,7 @@ CLASSES: dict[str, Any] = {
         "",
     ),
     "PairwiseDistance": (
-        F.pairwise_distance,
+        "pairwise_distance",
         """
         >>> torch.nn.PairwiseDistance()(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
         tensor([5.0000])
@@ -783,7 +787,7 @@ CLASSES: dict[str, Any] = {
         "",
     ),
     "Fold": (
-        F.fold,
+        "fold",
         """
         >>> torch.nn.Fold((3, 3), 2)(torch.ones(1, 4, 4))
         tensor([[[[1., 2., 1.],
@@ -799,7 +803,7 @@ CLASSES: dict[str, Any] = {
         },
     ),
     "Unfold": (
-        F.unfold,
+        "unfold",
         """
         >>> torch.nn.Unfold(2)(torch.arange(4.0).reshape(1, 1, 2, 2))
         tensor([[[0.],
@@ -810,7 +814,7 @@ CLASSES: dict[str, Any] = {
         {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
     ),
     "PixelShuffle": (
-        F.pixel_shuffle,
+        "pixel_shuffle",
         """
         >>> torch.nn.PixelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1, 1))
         tensor([[[[0., 1.],
@@ -819,7 +823,7 @@ CLASSES: dict[str, Any] = {
         {"upscale_factor": REQUIRED},
     ),
     "PixelUnshuffle": (
-        F.pixel_unshuffle,
+        "pixel_unshuffle",
         """
         >>> torch.nn.PixelUnshuffle(2)(torch.ones(1, 1, 4, 6)).shape
         torch.Size([1, 4, 2, 3])
@@ -827,7 +831,7 @@ CLASSES: dict[str, Any] = {
         {"downscale_factor": REQUIRED},
     ),
     "LocalResponseNorm": (
-        F.local_response_norm,
+        "local_response_norm",
         """
         >>> torch.nn.LocalResponseNorm(2, 1.0, 1.0)(torch.ones(1, 2, 1)).flatten()
         tensor([0.6667, 0.5000])
@@ -838,7 +842,7 @@ CLASSES: dict[str, Any] = {
 }
 _LOSSES: dict[str, Any] = {
     "BCELoss": (
-        F.binary_cross_entropy,
+        "binary_cross_entropy",
         """
         >>> torch.nn.BCELoss()(torch.tensor([0.5, 0.9]), torch.tensor([1.0, 1.0]))
         tensor(0.3993)
@@ -846,7 +850,7 @@ _LOSSES: dict[str, Any] = {
         _WEIGHTED,
     ),
     "BCEWithLogitsLoss": (
-        F.binary_cross_entropy_with_logits,
+        "binary_cross_entropy_with_logits",
         """
         >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0, 1000.0]), torch.ones(2))
         tensor(0.3466)
@@ -854,7 +858,7 @@ _LOSSES: dict[str, Any] = {
         {**_WEIGHTED, "pos_weight": None},
     ),
     "CTCLoss": (
-        F.ctc_loss,
+        "ctc_loss",
         """
         >>> logs = torch.zeros(3, 1, 2).log_softmax(2)
         >>> torch.nn.CTCLoss()(logs, torch.tensor([[1]]), (3,), (1,))
@@ -863,7 +867,7 @@ _LOSSES: dict[str, Any] = {
         {"blank": 0, "reduction": "mean", "zero_infinity": False},
     ),
     "CosineEmbeddingLoss": (
-        F.cosine_embedding_loss,
+        "cosine_embedding_loss",
         """
         >>> x, y = torch.eye(2), torch.ones(2, 2)
         >>> torch.nn.CosineEmbeddingLoss()(x, y, torch.ones(2))
@@ -872,7 +876,7 @@ _LOSSES: dict[str, Any] = {
         {"margin": 0.0, **_REDUCED},
     ),
     "CrossEntropyLoss": (
-        F.cross_entropy,
+        "cross_entropy",
         """
         >>> torch.nn.CrossEntropyLoss()(torch.tensor([[0.0, 2.0]]), torch.tensor([1]))
         tensor(0.1269)
@@ -887,7 +891,7 @@ _LOSSES: dict[str, Any] = {
         },
     ),
     "GaussianNLLLoss": (
-        F.gaussian_nll_loss,
+        "gaussian_nll_loss",
         """
         >>> torch.nn.GaussianNLLLoss()(*torch.tensor([[1.0], [3.0], [4.0]]))
         tensor(1.1931)
@@ -895,7 +899,7 @@ _LOSSES: dict[str, Any] = {
         {"full": False, "eps": 1e-6, "reduction": "mean"},
     ),
     "HingeEmbeddingLoss": (
-        F.hinge_embedding_loss,
+        "hinge_embedding_loss",
         """
         >>> x = torch.tensor([0.5, 0.2])
         >>> torch.nn.HingeEmbeddingLoss()(x, torch.tensor([1, -1]))
@@ -904,7 +908,7 @@ _LOSSES: dict[str, Any] = {
         {"margin": 1.0, **_REDUCED},
     ),
     "HuberLoss": (
-        F.huber_loss,
+        "huber_loss",
         """
         >>> torch.nn.HuberLoss(delta=2.0)(torch.tensor([3.0]), torch.tensor([0.0]))
         tensor(4.)
@@ -912,7 +916,7 @@ _LOSSES: dict[str, Any] = {
         {"reduction": "mean", "delta": 1.0},
     ),
     "KLDivLoss": (
-        F.kl_div,
+        "kl_div",
         """
         >>> p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.25, 0.75])
         >>> torch.nn.KLDivLoss(reduction="sum")(q.log(), p)
@@ -921,7 +925,7 @@ _LOSSES: dict[str, Any] = {
         {**_REDUCED, "log_target": False},
     ),
     "L1Loss": (
-        F.l1_loss,
+        "l1_loss",
         """
         >>> torch.nn.L1Loss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
         tensor(1.)
@@ -929,7 +933,7 @@ _LOSSES: dict[str, Any] = {
         _REDUCED,
     ),
     "MSELoss": (
-        F.mse_loss,
+        "mse_loss",
         """
         >>> torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
         tensor(2.)
@@ -937,7 +941,7 @@ _LOSSES: dict[str, Any] = {
         _REDUCED,
     ),
     "MarginRankingLoss": (
-        F.margin_ranking_loss,
+        "margin_ranking_loss",
         """
         >>> x, y = torch.zeros(1), torch.ones(1)
         >>> torch.nn.MarginRankingLoss()(x, y, torch.tensor([1]))
@@ -946,7 +950,7 @@ _LOSSES: dict[str, Any] = {
         {"margin": 0.0, **_REDUCED},
     ),
     "MultiLabelMarginLoss": (
-        F.multilabel_margin_loss,
+        "multilabel_margin_loss",
         """
         >>> x = torch.tensor([0.1, 0.2, 0.4, 0.8])
         >>> torch.nn.MultiLabelMarginLoss()(x, torch.tensor([3, 0, -1, 1]))
@@ -955,7 +959,7 @@ _LOSSES: dict[str, Any] = {
         _REDUCED,
     ),
     "MultiLabelSoftMarginLoss": (
-        F.multilabel_soft_margin_loss,
+        "multilabel_soft_margin_loss",
         """
         >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 3), torch.eye(3)[:1])
         tensor(0.6931)
@@ -963,7 +967,7 @@ _LOSSES: dict[str, Any] = {
         _WEIGHTED,
     ),
     "MultiMarginLoss": (
-        F.multi_margin_loss,
+        "multi_margin_loss",
         """
         >>> x = torch.tensor([[0.0, 0.5, 2.0]])
         >>> torch.nn.MultiMarginLoss()(x, torch.tensor([1]))
@@ -972,7 +976,7 @@ _LOSSES: dict[str, Any] = {
         {"p": 1, "margin": 1.0, "weight": None, **_REDUCED},
     ),
     "NLLLoss": (
-        F.nll_loss,
+        "nll_loss",
         """
         >>> torch.nn.NLLLoss()(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([0]))
         tensor(1.3863)
@@ -986,7 +990,7 @@ _LOSSES: dict[str, Any] = {
         },
     ),
     "PoissonNLLLoss": (
-        F.poisson_nll_loss,
+        "poisson_nll_loss",
         """
         >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([2.0]))
         tensor(1.)
@@ -1001,7 +1005,7 @@ _LOSSES: dict[str, Any] = {
         },
     ),
     "SmoothL1Loss": (
-        F.smooth_l1_loss,
+        "smooth_l1_loss",
         """
         >>> torch.nn.SmoothL1Loss()(torch.tensor([3.0]), torch.tensor([0.0]))
         tensor(2.5000)
@@ -1009,7 +1013,7 @@ _LOSSES: dict[str, Any] = {
         {**_REDUCED, "beta": 1.0},
     ),
     "SoftMarginLoss": (
-        F.soft_margin_loss,
+        "soft_margin_loss",
         """
         >>> x = torch.tensor([0.0, 9.0])
         >>> torch.nn.SoftMarginLoss()(x, torch.tensor([1.0, 1.0]))
@@ -1018,7 +1022,7 @@ _LOSSES: dict[str, Any] = {
         _REDUCED,
     ),
     "TripletMarginLoss": (
-        F.triplet_margin_loss,
+        "triplet_margin_loss",
         """
         >>> x, far = torch.zeros(1, 2), torch.tensor([[0.3, 0.4]])
         >>> torch.nn.TripletMarginLoss()(x, x, far)
@@ -1027,7 +1031,7 @@ _LOSSES: dict[str, Any] = {
         {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False, **_REDUCED},
     ),
     "TripletMarginWithDistanceLoss": (
-        F.triplet_margin_with_distance_loss,
+        "triplet_margin_with_distance_loss",
         """
         >>> x, far = torch.zeros(1, 2), torch.tensor([[0.3, 0.4]])
         >>> torch.nn.TripletMarginWithDistanceLoss(margin=2.0)(x, x, far)
@@ -1043,47 +1047,59 @@ _LOSSES: dict[str, Any] = {
 }
 
 
-def _made(name: str, row: Any, shown: str | None = None, **more: Any) -> Any:
-    rest: Any = (None, shown, {})[len(row) - 2 :]
-    function, example, options, printed, attributes = tuple(row) + rest
-    made = layer(name, function, options, printed, **attributes, **more)
-    return documented(made, example)
-
-
 # The classes of all layers that differ in their axes, for those that programs define.
-KINDS = {
-    "_DropoutNd": layer("_DropoutNd", F.dropout, _DROPOUT, None, **_RANDOM),
-    "_MaxPoolNd": layer("_MaxPoolNd", F.max_pool2d, _MAX, _MAX_SHOWN, _check=_stride),
-    "_AvgPoolNd": layer("_AvgPoolNd", F.avg_pool2d, _MEAN, _PADDED, _check=_stride),
-    "_LPPoolNd": layer("_LPPoolNd", F.lp_pool2d, CLASSES["LPPool2d"][2]),
-    "_MaxUnpoolNd": layer("_MaxUnpoolNd", CLASSES["MaxUnpool2d"][0], _POOLED),
-    "_AdaptiveAvgPoolNd": layer("_AdaptiveAvgPoolNd", F.adaptive_avg_pool2d, _ADAPTIVE),
-    "_AdaptiveMaxPoolNd": layer(
-        "_AdaptiveMaxPoolNd",
-        F.adaptive_max_pool2d,
+KINDS: dict[str, Any] = {
+    # name: the function's, options, those that are printed, its attributes
+    "_DropoutNd": ("dropout", _DROPOUT, None, _RANDOM),
+    "_MaxPoolNd": ("max_pool2d", _MAX, _MAX_SHOWN, {"_check": _stride}),
+    "_AvgPoolNd": ("avg_pool2d", _MEAN, _PADDED, {"_check": _stride}),
+    "_LPPoolNd": ("lp_pool2d", CLASSES["LPPool2d"][2], None, {}),
+    "_MaxUnpoolNd": ("max_unpool2d", _POOLED, None, {}),
+    "_AdaptiveAvgPoolNd": ("adaptive_avg_pool2d", _ADAPTIVE, None, {}),
+    "_AdaptiveMaxPoolNd": (
+        "adaptive_max_pool2d",
         CLASSES["AdaptiveMaxPool2d"][2],
+        None,
+        {},
     ),
 }
+NAMES = CLASSES.keys() | _LOSSES.keys() | KINDS.keys()
+_MADE: dict[str, Any] = {}
+
+
+def made(name: str) -> Any:
+    """The class of a name in the table, the same each time.
+
+    Args:
+        name: one of ``NAMES``.
+    """
+    return _MADE.get(name) or _MADE.setdefault(name, _new(name))
+
+
+def _new(name: str) -> Any:
+    if name in KINDS:
+        function, options, shown, attributes = KINDS[name]
+        return layer(name, _function(function), options, shown, **attributes)
+    more: dict[str, Any]
+    if name in _LOSSES:
+        row, printed = _LOSSES[name], ""
+        base = WeightedLoss if "weight" in row[2] else Loss
+        buffers = ("weight", "pos_weight")
+        more = {"base": base, "buffers_among": buffers, "_check": _old_names}
+    else:
+        row, printed, more = CLASSES[name], None, {"base": _kind(name)}
+    row += (None, printed, {})[len(row) - 2 :]
+    function, example, options, shown, attributes = row
+    cls = layer(name, _function(function), options, shown, **attributes, **more)
+    return documented(cls, example)
+
+
+def _function(name: str) -> Any:
+    function = getattr(F, name)
+    return _unpool(function) if "unpool" in name else function
 
 
 def _kind(name: str) -> Any:
     """The class of all layers like one."""
-    if "Dropout" in name:
-        return KINDS["_DropoutNd"]
-    return KINDS.get(f"_{name[:-2]}Nd", Simple)
-
-
-MODULES = {
-    name: _made(name, row, base=_kind(name)) for name, row in CLASSES.items()
-} | {
-    name: _made(
-        name,
-        row,
-        "",
-        base=WeightedLoss if "weight" in row[2] else Loss,
-        buffers_among=("weight", "pos_weight"),
-        _check=_old_names,
-    )
-    for name, row in _LOSSES.items()
-}
-globals().update(MODULES)
+    kind = "_DropoutNd" if "Dropout" in name else f"_{name[:-2]}Nd"
+    return made(kind) if kind in KINDS else Simple

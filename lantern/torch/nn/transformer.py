@@ -20,7 +20,7 @@ __all__ = [
     "TransformerEncoder", "TransformerEncoderLayer",
 ]  # fmt: skip
 
-Dropout = simple.MODULES["Dropout"]
+Dropout = simple.made("Dropout")
 
 
 def _causal(x: Tensor, batch_first: bool) -> Any:

@@ -1,7 +1,6 @@
 """Names that lead elsewhere or nowhere: paths without a file, and missing names."""
 
 import builtins
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -10,7 +9,7 @@ from typing import Any
 
 from lantern.errors import MissingRuleError
 
-__all__ = ["absent", "below", "lead", "missing", "refusing"]
+__all__ = ["Path", "absent", "below", "lead", "missing", "refusing"]
 
 Names = Iterable[str] | Callable[[], Iterable[str]]
 
@@ -62,20 +61,22 @@ class AbsentPart(ModuleType):
         optional: bool = False,
     ) -> None:
         super().__init__(name, reason)
-        path = name.removeprefix("lantern.")
-        made = {n: refusing(f"{path}.{n}", reason) for n in names}
         # With an empty path, which lets paths below it be loaded.
-        own = {"__all__": sorted(made), "__path__": [], "optional": optional}
-        self.__dict__.update(made, **own)
+        own = {"__all__": sorted(names), "__path__": [], "optional": optional}
+        self.__dict__.update(own)
+
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *self.__dict__["__all__"]}
 
     def __getattr__(self, name: str) -> Any:
         path = self.__name__.removeprefix("lantern.")
         if name.startswith("__"):
             raise AttributeError(name)
-        if name.lstrip("_").startswith("is_"):  # nothing is what is not here
-            return lambda *args, **options: False
-        if self.__dict__["optional"]:
-            raise AttributeError(f"{path} has no {name!r}: {self.__doc__}")
+        if name not in self.__dict__["__all__"]:
+            if name.lstrip("_").startswith("is_"):  # nothing is what is not here
+                return lambda *args, **options: False
+            if self.__dict__["optional"]:
+                raise AttributeError(f"{path} has no {name!r}: {self.__doc__}")
         made = refusing(f"{path}.{name}", self.__doc__ or "it is not here.")
         return self.__dict__.setdefault(name, made)
 
@@ -188,11 +189,13 @@ class Missing(str):
         return self
 
     def __str__(self) -> str:
+        from difflib import get_close_matches  # which few programs need
+
         near: list[str] = []
         if not self.name.startswith("_"):
             parts = [names() if callable(names) else names for names in self.known]
             public = [name for names in parts for name in names if name[:1] != "_"]
-            near = difflib.get_close_matches(self.name, public, 1, 0.5)
+            near = get_close_matches(self.name, public, 1, 0.5)
         hint = f". Did you mean: {near[0]!r}?" if near else ""
         return f"{self:s}{hint}"
 

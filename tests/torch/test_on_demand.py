@@ -1,0 +1,83 @@
+"""Packages that import what few programs need when it is asked for."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import lantern.torch as torch
+
+# In a process of its own, where nothing has been asked for.
+FRESH = "import lantern.torch as torch, sys\n"
+
+
+def fresh(program):
+    run = [sys.executable, "-c", FRESH + program]
+    return subprocess.run(run, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "names"),
+    [
+        ("nn", "Linear Conv2d ReLU LSTM MaxPool2d Transformer init utils"),
+        ("nn.functional", "relu conv2d ctc_loss layer_norm grid_sample"),
+        ("optim", "SGD Adam LBFGS lr_scheduler"),
+        ("autograd", "grad Function"),
+    ],
+)
+def test_all_names_are_listed_before_they_are_there(package, names):
+    program = f"p = torch.{package}; names = dir(p)\n"
+    listed = fresh(
+        f"{program}print(*names if all(hasattr(p, n) for n in names) else ())"
+    )
+    assert {*names.split()} <= {*listed.split()}
+
+
+@pytest.mark.parametrize(
+    ("package", "names"),
+    [
+        ("nn", "Linear Conv2d ReLU LSTM MaxPool2d Transformer init utils"),
+        ("nn.functional", "relu conv2d ctc_loss layer_norm grid_sample"),
+        ("optim", "SGD Adam LBFGS lr_scheduler"),
+        ("autograd", "grad Function"),
+    ],
+)
+def test_a_star_gives_all_of_them(package, names):
+    given = fresh(f"from lantern.torch.{package} import *\nprint(*globals())").split()
+    assert {*names.split()} <= {*given}
+    assert "seldom" not in given
+
+
+@pytest.mark.parametrize(
+    "path",
+    "nn.lazy nn.modules nn.functional.pooling optim.lbfgs autograd.checking".split(),
+)
+def test_a_module_may_be_the_first_to_be_imported(path):
+    assert fresh(f"import lantern.torch.{path} as m; print(m.__name__)").endswith(
+        f"{path}\n"
+    )
+
+
+def test_a_layer_is_one_class():
+    assert torch.nn.MaxPool2d is torch.nn.modules.pooling.MaxPool2d
+    assert type(pickle.loads(pickle.dumps(torch.nn.MaxPool2d(2)))) is torch.nn.MaxPool2d
+    made = fresh("print(torch.nn.ReLU is torch.nn.modules.activation.ReLU)")
+    assert made == "True\n"
+
+
+def test_a_name_that_is_missing_is_told_with_the_nearest():
+    told = fresh(
+        "try:\n    torch.nn.Conv2\nexcept AttributeError as error:\n    print(error)"
+    )
+    assert told.startswith("module 'torch.nn' has no attribute 'Conv2'. Did you mean:")
+    with pytest.raises(AttributeError, match="max_pool2d"):
+        torch.nn.functional.max_pol2d
+
+
+def test_functions_of_lists_are_made_when_one_is_asked_for():
+    program = "print('lantern.torch.functions.foreach' in sys.modules)\n"
+    program += "print(torch._foreach_add([torch.ones(1)], 1.0))"
+    assert fresh(program) == "False\n[tensor([2.])]\n"
+    with pytest.raises(AttributeError, match="_foreach_nothing"):
+        torch._foreach_nothing
