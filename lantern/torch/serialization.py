@@ -294,8 +294,8 @@ def _functions() -> dict[str, Any]:
     from lantern.torch.nn import functional
 
     found = {f"torch.{name}": f for name, f in FUNCTIONS.items()}
-    for name, f in vars(functional).items():
-        if callable(f):
+    for name in dir(functional):  # also what nobody has asked for yet
+        if callable(f := getattr(functional, name)):
             found[f"torch.nn.functional.{name}"] = f
     return found
 
@@ -362,7 +362,15 @@ def packed_object(x: Any, path: str, pack: Any) -> Any:
 
 
 def _found(module: str, name: str) -> Any:
-    """A class among those that the program knows; nothing is imported or run for it."""
+    """A class among those that the program knows; nothing is imported or run for it.
+
+    Of the layers here that is all of them, asked for or not.
+    """
+    if f"{module}.".startswith("lantern.torch.nn."):
+        from lantern.torch import nn
+
+        if name in dir(nn) and module == nn.__name__:
+            return getattr(nn, name)
     place: Any = sys.modules.get(module)
     for word in name.split("."):
         known = isinstance(place, ModuleType | type)

@@ -81,3 +81,33 @@ def test_functions_of_lists_are_made_when_one_is_asked_for():
     assert fresh(program) == "False\n[tensor([2.])]\n"
     with pytest.raises(AttributeError, match="_foreach_nothing"):
         torch._foreach_nothing
+
+
+def test_a_saved_model_is_loaded_where_its_layers_were_not_asked_for(tmp_path):
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 1), torch.nn.MaxPool2d(2))
+    model.last = torch.nn.functional.layer_norm
+    torch.save(model, tmp_path / "model")
+    program = f"m = torch.load({str(tmp_path / 'model')!r}, weights_only=False)\n"
+    program += "print(m(torch.ones(1, 1, 2, 2)).shape, m.last is torch.nn.functional."
+    assert fresh(f"{program}layer_norm)") == "torch.Size([1, 1, 1, 1]) True\n"
+
+
+def test_a_function_that_is_asked_for_later_asks_its_arguments():
+    program = """
+class Own(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+x = torch.ones(2).as_subclass(Own)
+print(torch.nn.functional.pad(x, (1, 1)))
+"""
+    assert fresh(program) == "pad\n"
+
+
+def test_a_function_that_is_asked_for_while_a_program_is_written_down_is_a_step():
+    program = """
+from lantern.torch import fx
+traced = fx.symbolic_trace(lambda x: torch.nn.functional.pad(x, (1, 1)))
+print(*(node.op for node in traced.graph.nodes))
+"""
+    assert fresh(program) == "placeholder call_function output\n"
