@@ -49,14 +49,15 @@ def rows(quick: bool) -> list[Row]:
 def _start_up(folder: str, heats: int) -> Row:
     """A program that imports all it needs, takes one step, and ends."""
     command = [sys.executable, "-c", training.FIRST_STEP, "lantern.torch"]
-    # As for whoever starts it a second time, also where nothing compiled is kept.
+    # As for whoever starts it a second time, also where nothing compiled is kept; it
+    # finds the package in the folder that it is started in.
     usual = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     paths = {LANTERN: os.path.dirname(os.path.dirname(__file__)), "before": folder}
     samples: dict[str, list[float]] = {who: [] for who in paths}
     for heat in range(heats + 1):
         least = dict.fromkeys(paths, float("inf"))
         for who, path in 5 * [*paths.items()]:
-            seconds = training.seconds_of(command, env={**usual, "PYTHONPATH": path})
+            seconds = training.seconds_of(command, env=usual, cwd=path)
             least[who] = min(least[who], seconds)
         if heat > 0:  # the first ones may still compile
             for who, taken in samples.items():
