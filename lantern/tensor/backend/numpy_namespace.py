@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lantern import engines
 from lantern.blocks import Setting
 from lantern.core import scalar_functions
 from lantern.core.contribution import Masked
@@ -22,7 +23,6 @@ from lantern.core.namespace import (
     tables,
 )
 from lantern.core.residuals import register_mutable
-from lantern.engines import elementwise as engine
 from lantern.errors import (
     ArgumentError,
     MissingExtraError,
@@ -206,7 +206,7 @@ class ArrayNamespace:
 
     def sigmoid(self, x: Any) -> Any:
         """``1 / (1 + exp(-x))``, accurate in both tails."""
-        z, xp = engine.forward("sigmoid", x), self.module
+        z, xp = engines.elementwise.forward("sigmoid", x), self.module
         if z is not None:
             return z
         try:

@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
+from lantern import engines
 from lantern.core.namespace import namespace
 from lantern.core.value import Rule, base
-from lantern.engines import softmax as engine
 from lantern.op import op
 from lantern.rules import selection
 from lantern.rules.exponential import exp, log
@@ -121,13 +121,13 @@ def softmax(x: Any, /, axis: int = -1) -> Rule:
         array([0.5, 0.5])
     """
     xp = namespace(x)
-    if (z := engine.softmax(x, axis)) is None:
+    if (z := engines.softmax.softmax(x, axis)) is None:
         some = getattr(x, "size", 1)
         z = xp.exp(x - highest(x, axis) if some else x)
         z /= total(z, axis)
     del x
     z_bar = yield z
-    if (x_bar := engine.softmax_back(z, z_bar, axis)) is None:
+    if (x_bar := engines.softmax.softmax_back(z, z_bar, axis)) is None:
         inner = z_bar * z
         x_bar = inner - z * total(inner, axis)
     yield x_bar

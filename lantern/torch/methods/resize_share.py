@@ -1,9 +1,8 @@
 """Changes of the form that a tensor has, and questions how it lies in memory."""
 
 import math
-import mmap
 from builtins import callable as is_function
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from lantern.torch.functions import shape as shaping
 from lantern.torch.functions.copies_splits import as_strided
 from lantern.torch.methods import sampling
 from lantern.torch.methods.inplace import refuse_leaf, store
-from lantern.torch.storage import TypedStorage, UntypedStorage, memory_of
 from lantern.torch.tables import documented, parameters, takes
 from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, beside, on_host
@@ -24,6 +22,9 @@ from lantern.torch.tensor.gradients import rebind
 from lantern.torch.tensor.layouts import FORMATS, in_order_of, laid
 from lantern.torch.tensor.operators import in_memory
 from lantern.torch.tensor.tensor import Tensor, fresh
+
+if TYPE_CHECKING:
+    import lantern.torch.storage
 
 __all__ = ["METHODS", "PROPERTIES"]
 
@@ -109,6 +110,8 @@ def new(self: Tensor, *data: Any, size: Any = None, device: Any = None) -> Tenso
         >>> torch.tensor([1.0]).new([2, 3])
         tensor([2., 3.])
     """
+    from lantern.torch.storage import TypedStorage, UntypedStorage  # which few need
+
     options: dict[str, Any] = {"dtype": self.dtype, "device": device or self.device}
     if size is not None:
         data = (Size(size),)
@@ -187,7 +190,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return address(a) == address(b) and a.shape == b.shape and a.strides == b.strides
 
 
-def storage(self: Tensor) -> TypedStorage:
+def storage(self: Tensor) -> "lantern.torch.storage.TypedStorage":
     """The memory in a row: it has ``data_ptr``, ``size`` and elements.
 
     Example:
@@ -195,10 +198,12 @@ def storage(self: Tensor) -> TypedStorage:
         >>> len(torch.ones(2, 3).storage())
         6
     """
+    from lantern.torch.storage import TypedStorage, memory_of  # which few need
+
     return TypedStorage(memory_of(in_memory(self)), dtype=self.dtype)
 
 
-def untyped_storage(self: Tensor) -> UntypedStorage:
+def untyped_storage(self: Tensor) -> "lantern.torch.storage.UntypedStorage":
     """The memory, as bytes.
 
     Example:
@@ -206,6 +211,8 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
         >>> torch.ones(2, 3).untyped_storage().nbytes()
         24
     """
+    from lantern.torch.storage import UntypedStorage  # which few need
+
     return UntypedStorage(owner(in_memory(self)))
 
 
@@ -318,7 +325,9 @@ def share_memory_(self: Tensor) -> Tensor:
     """
     array = base(self)
     if isinstance(array, np.ndarray | np.generic) and not is_shared(self):
-        memory = mmap.mmap(-1, max(array.nbytes, 1))
+        from mmap import mmap  # which few programs need
+
+        memory = mmap(-1, max(array.nbytes, 1))
         shared = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
         shared[...] = array
         self.primal = shared
@@ -336,7 +345,11 @@ def is_shared(self: Tensor) -> bool:
     array = base(self)
     while isinstance(array, np.ndarray):
         array = array.base
-    return isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)
+    if not isinstance(array, memoryview):
+        return False
+    from mmap import mmap  # which few programs need
+
+    return isinstance(array.obj, mmap)
 
 
 def is_cpu(self: Tensor) -> bool:

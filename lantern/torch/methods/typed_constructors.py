@@ -1,10 +1,10 @@
 """Names of old: ``torch.FloatTensor`` and its kin, by type and place."""
 
+from functools import cache
 from typing import Any
 
 from lantern.errors import ArgumentError
 from lantern.torch.functions.creation import tensor, zeros
-from lantern.torch.storage import TypedStorage
 from lantern.torch.tables import documented
 from lantern.torch.tensor import dtypes
 from lantern.torch.tensor.dtypes import dtype
@@ -21,6 +21,8 @@ class TypedTensor(type):
 
     def __call__(cls, *data: Any, **options: Any) -> Any:
         """A tensor of data, or of lengths of axes."""
+        from lantern.torch.storage import TypedStorage  # which few programs need
+
         options = {"dtype": cls.dtype, "device": cls.device}
         if len(data) == 1 and isinstance(data[0], cls):
             return data[0].view_as(data[0])
@@ -142,14 +144,12 @@ TYPES = {
     f"{word}Tensor": documented(_typed(word, kind, "cpu", "lantern.torch"), example)
     for word, (kind, example) in _KINDS.items()
 }
-_ON_GPU = {
-    f"{word}Tensor": _typed(word, kind, "cuda", "lantern.torch.cuda")
-    for word, (kind, _) in _KINDS.items()
-}
 
 
+@cache
 def on_gpu(name: str) -> Any:
     """A class of tensors on a GPU."""
-    if name not in _ON_GPU:
+    if name not in TYPES:
         raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")
-    return _ON_GPU[name]
+    word = name.removesuffix("Tensor")
+    return _typed(word, _KINDS[word][0], "cuda", "lantern.torch.cuda")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lantern.engines import affine as engine
+from lantern import engines
 from lantern.tensor.backend.numpy_namespace import REAL
 
 __all__ = ["normalised", "pulled_back"]
@@ -84,7 +84,7 @@ def normalised(
     if bias is not None:
         shift = shift + bias.reshape(-1)
     scale, shift = scale.astype(x.dtype), shift.astype(x.dtype)
-    z = engine.scaled(cube.reshape(-1, cube.shape[2]), scale, shift)
+    z = engines.affine.scaled(cube.reshape(-1, cube.shape[2]), scale, shift)
     if z is None:
         z = _scaled(cube, scale[:, :, None], shift[:, :, None])
     rows = (m.reshape(-1).astype(x.dtype) for m in (means, variances))
@@ -229,7 +229,7 @@ def pulled_back(
     rest = -mean * slope - scale * first
     factor, slope, rest = (p.astype(x.dtype) for p in (scale * factor, slope, rest))
     rows, others = (a.reshape(-1, cube.shape[2]) for a in (back, cube))
-    x_bar = engine.scaled_both(rows, factor, others, slope, rest)
+    x_bar = engines.affine.scaled_both(rows, factor, others, slope, rest)
     if x_bar is None:
         parts = (p[:, :, None] for p in (factor, slope, rest))
         x_bar = _scaled_both(back, cube, *parts)

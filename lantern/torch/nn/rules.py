@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from lantern import engines
 from lantern.core.contribution import Call
 from lantern.core.namespace import common_namespace, namespace
 from lantern.core.value import Rule, Value, base
-from lantern.engines import elementwise as elementwise_engine
 from lantern.engines import gpu
-from lantern.engines import normalisation as engine
 from lantern.op import elementwise, linear, op
 from lantern.tensor.accumulate.accumulator import LARGE
 from lantern.tensor.backend.numpy_namespace import REAL
@@ -202,8 +201,8 @@ def _normalised(
         with the normalised n and n_bar = z_bar * weight:
         x_bar = (n_bar - mean(n_bar) - n * mean(n_bar * n)) / deviation
     """
-    how: Any = engine
-    done = engine.normalised(x, weight, bias, axes, eps, shape)
+    how: Any = engines.normalisation
+    done = engines.normalisation.normalised(x, weight, bias, axes, eps, shape)
     if done is None:
         how, done = blocks, blocks.normalised(x, weight, bias, axes, eps, shape)
     if done is None:
@@ -387,11 +386,11 @@ def _leaky_relu(x: Any, /, slope: float) -> Rule:
     Rule:
         x_bar = z_bar, and slope * z_bar where x is not positive
     """
-    z = elementwise_engine.forward("leaky_relu", x, slope)
+    z = engines.elementwise.forward("leaky_relu", x, slope)
     if z is None:
         z = namespace(x).where(base(x) > 0, x, x * slope)
     z_bar = yield (z, z := None)[0]
-    x_bar = elementwise_engine.back("leaky_relu", x, z_bar, slope)
+    x_bar = engines.elementwise.back("leaky_relu", x, z_bar, slope)
     if x_bar is None:
         x_bar = common_namespace(x, z_bar).where(base(x) > 0, z_bar, z_bar * slope)
     yield x_bar
@@ -407,12 +406,12 @@ def _silu(x: Any, /) -> Rule:
     Rule:
         x_bar = z_bar * share * (1 + x * (1 - share)), where share = sigmoid(x)
     """
-    z, share = elementwise_engine.forward("silu", x), None
+    z, share = engines.elementwise.forward("silu", x), None
     if z is None:
         share = namespace(x).sigmoid(x)
         z = x * share
     z_bar = yield (z, z := None)[0]
-    x_bar = elementwise_engine.back("silu", x, z_bar) if share is None else None
+    x_bar = engines.elementwise.back("silu", x, z_bar) if share is None else None
     if x_bar is None:
         share = namespace(x).sigmoid(x) if share is None else share
         x_bar = z_bar * (share * (1 + x * (1 - share)))
@@ -430,11 +429,11 @@ def _hardswish(x: Any, /) -> Rule:
         x_bar = z_bar * (x / 3 + 1 / 2) between -3 and 3, nothing below, z_bar above
     """
     xp, low, high = namespace(x), base(x) <= -3, base(x) >= 3
-    z = elementwise_engine.forward("hardswish", x)
+    z = engines.elementwise.forward("hardswish", x)
     if z is None:
         z = x * xp.where(low, 0, xp.where(high, 1, x / 6 + 0.5))
     z_bar = yield (z, z := None)[0]
-    x_bar = elementwise_engine.back("hardswish", x, z_bar)
+    x_bar = engines.elementwise.back("hardswish", x, z_bar)
     if x_bar is None:
         x_bar = z_bar * xp.where(low, 0, xp.where(high, 1, x / 3 + 0.5))
     yield x_bar
@@ -466,12 +465,12 @@ def _gelu(x: Any, /) -> Rule:
     Rule:
         x_bar = z_bar * (cdf(x) + x * exp(-x * x / 2) / sqrt(2 * pi))
     """
-    z, chance = elementwise_engine.forward("gelu", x), None
+    z, chance = engines.elementwise.forward("gelu", x), None
     if z is None:
         chance = _chance(x)
         z = x * chance
     z_bar = yield (z, z := None)[0]
-    x_bar = elementwise_engine.back("gelu", x, z_bar) if chance is None else None
+    x_bar = engines.elementwise.back("gelu", x, z_bar) if chance is None else None
     if x_bar is None:
         chance = _chance(x) if chance is None else chance
         density = namespace(x).exp(-0.5 * x * x) * (1 / math.sqrt(2 * math.pi))
