@@ -1,15 +1,33 @@
-"""What is to be done once another library is there: nothing is imported for it here.
+"""What waits for an import: parts of packages, and work that other libraries ask for.
 
 The only file that watches what a program imports.
 """
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["once_imported"]
+__all__ = ["late_parts", "once_imported"]
+
+
+def late_parts(package: str, names: str) -> Callable[[str], ModuleType]:
+    """The ``__getattr__`` of a package that imports modules when they are asked for.
+
+    Args:
+        package: its name.
+        names: of the modules, in a row.
+    """
+    parts = frozenset(names.split())
+
+    def find(name: str) -> Any:
+        if name in parts:
+            return import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
 
 
 def once_imported(name: str, action: Callable[[Any], None]) -> None:

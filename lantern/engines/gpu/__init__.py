@@ -3,18 +3,8 @@
 A part is imported when it is asked for, which it is for arrays on a GPU only.
 """
 
-from importlib import import_module
-from typing import Any
+from lantern.imported import late_parts
 
-_PARTS = frozenset(
-    (
-        "arrays convolution cublas cudnn elementwise entropy kernels normalisation "
-        "products softmax steps"
-    ).split()
+__getattr__ = late_parts(
+    __name__, "convolution elementwise entropy normalisation products softmax steps"
 )
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PARTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")

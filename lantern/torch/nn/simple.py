@@ -1,6 +1,7 @@
-"""Modules that are functions with options: a table, of which each makes its class.
+"""Modules that are functions with options: a table makes their classes.
 
-A class is made when it is asked for: so are the functions that few networks need.
+A class is made when it is asked for, and its function imported, for few networks need
+more than some of them.
 """
 
 import inspect
