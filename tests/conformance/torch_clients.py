@@ -108,7 +108,8 @@ def main():
         after = rest.partition(END)[2]
         text = "\n".join(lines)
         PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    return same < len(rows)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

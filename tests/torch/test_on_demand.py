@@ -59,6 +59,51 @@ def test_a_module_may_be_the_first_to_be_imported(path):
     )
 
 
+def test_who_looks_through_a_package_sees_all_of_it():
+    looked = fresh("""
+for package, names in {
+    torch.nn: "Conv2d ReLU LSTM utils", torch.nn.functional: "conv2d relu",
+    torch.optim: "LBFGS lr_scheduler", torch.autograd: "Function",
+}.items():
+    for name, x in package.__dict__.items():
+        known = [getattr(package, name) for name in names.split()]
+    print(all(vars(package)[name] is x for name, x in zip(names.split(), known)))
+""")
+    assert looked == 4 * "True\n"
+
+
+def test_threads_that_ask_at_once_wait_for_one_another():
+    program = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+sys.setswitchinterval(1e-5)
+barrier = Barrier(4)
+def ask(name):
+    barrier.wait()
+    found = torch
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found.__name__
+names = "optim.lr_scheduler.StepLR nn.Conv2d autograd.functional.jacobian".split()
+with ThreadPoolExecutor(4) as pool:
+    for name in names:
+        print(*pool.map(ask, 4 * [name]))
+"""
+    rows = [4 * [name] for name in ("StepLR", "Conv2d", "jacobian")]
+    assert [row.split() for row in fresh(program).splitlines()] == rows
+
+
+def test_a_layer_takes_no_function_that_stands_there_for_a_while():
+    program = """
+from unittest import mock
+x = torch.arange(4.0).reshape(1, 2, 2)
+with mock.patch("lantern.torch.nn.functional.max_pool2d", lambda *args, **options: 0):
+    pool = torch.nn.MaxPool2d(2)
+print(pool(x).item(), torch.nn.functional.max_pool2d(x, 2).item())
+"""
+    assert fresh(program) == "3.0 3.0\n"
+
+
 def test_a_layer_is_one_class():
     assert torch.nn.MaxPool2d is torch.nn.modules.pooling.MaxPool2d
     assert type(pickle.loads(pickle.dumps(torch.nn.MaxPool2d(2)))) is torch.nn.MaxPool2d

@@ -3,8 +3,8 @@
 A part is imported when it is asked for, which it is for arrays on a GPU only.
 """
 
-from lantern.imported import late_parts
+from lantern.imported import late_parts as _late_parts
 
-__getattr__ = late_parts(
+__getattr__ = _late_parts(
     __name__, "convolution elementwise entropy normalisation products softmax steps"
 )

@@ -286,4 +286,4 @@ if TYPE_CHECKING:
     from lantern.torch.autograd.seldom import *
 else:
     _PATHS = "forward_ad functional graph profiler"
-    __getattr__, __dir__ = on_demand(__name__, _PATHS.split())
+    on_demand(__name__, _PATHS.split())

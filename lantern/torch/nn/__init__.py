@@ -10,4 +10,4 @@ from lantern.torch.nn.parameter import *
 from lantern.torch.run.on_demand import on_demand as _on_demand
 
 _PATHS = "common_types functional grad init modules parallel utils"
-__getattr__, __dir__ = _on_demand(__name__, _PATHS.split(), _simple.made, _simple.NAMES)
+_on_demand(__name__, _PATHS.split(), _simple.made, _simple.NAMES)

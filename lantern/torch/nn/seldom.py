@@ -1,5 +1,7 @@
 """Layers that are imported, with their engines, when one of them is asked for."""
 
+from lantern.torch.nn import grad as grad
+from lantern.torch.nn import utils as utils
 from lantern.torch.nn.adaptive import *
 from lantern.torch.nn.attention import *
 from lantern.torch.nn.cells import *

@@ -1,5 +1,4 @@
-"""Optimisers that are imported when one of them is asked for."""
+"""What few trainings need: schedules and averages."""
 
-from lantern.torch.optim.adaptive import *
-from lantern.torch.optim.lbfgs import *
-from lantern.torch.optim.matrices import *
+from lantern.torch.optim import lr_scheduler as lr_scheduler
+from lantern.torch.optim import swa_utils as swa_utils

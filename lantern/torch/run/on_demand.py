@@ -12,13 +12,24 @@ from lantern.torch.run.aliases import Path, missing
 __all__ = ["on_demand"]
 
 
+class Incomplete(ModuleType):
+    """A package that has not imported all: it does when someone looks through it.
+
+    Many libraries do (``vars(torch.nn)``, ``torch.nn.__dict__["Conv2d"]``).
+    """
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        return _names(self)["__complete__"]()
+
+
 def on_demand(
     package: str,
     paths: Iterable[str] = (),
     made: Callable[[str], Any] | None = None,
     known: Iterable[str] = (),
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a package that imports the rest late.
+) -> None:
+    """Let a package import its rest late, which then is as if it had been there.
 
     A name that it does not have yet is made, or is a module of its own, or stands in
     its module ``seldom``, all of whose names it has then.
@@ -31,10 +42,11 @@ def on_demand(
 
     Example:
         >>> import lantern.torch as torch
-        >>> "Conv2d" in dir(torch.nn), torch.nn.Conv2d(1, 2, 3).out_channels
+        >>> "Conv2d" in vars(torch.nn), torch.nn.Conv2d(1, 2, 3).out_channels
         (True, 2)
     """
-    names, known, paths = vars(sys.modules[package]), frozenset(known), frozenset(paths)
+    module = sys.modules[package]
+    names, known, paths = vars(module), frozenset(known), frozenset(paths)
 
     def find(name: str) -> Any:
         if name == "__all__":  # which ``import *`` asks for
@@ -45,30 +57,38 @@ def on_demand(
             part = _part(f"{package}.{name}", names["__path__"])
             if part is not None:
                 return part
-            take_rest()
+            complete()
         if name in names:
             return names[name]
         what = f"module '{package.removeprefix('lantern.')}'"
-        raise missing(what, name, names, known, paths)
+        raise missing(what, name, names, paths)
 
-    def take_rest() -> None:
+    def complete() -> dict[str, Any]:
         for name, x in vars(import_module(f"{package}.seldom")).items():
             if name[0] != "_":
                 names.setdefault(name, x)
+        if made is not None:
+            for name in known:
+                names.setdefault(name, made(name))
+        module.__class__ = ModuleType  # as which its names are found faster
+        return names
 
     def is_shown(name: str) -> bool:
         return name in paths or not isinstance(names.get(name), ModuleType)
 
     def listed() -> list[str]:
-        take_rest()
-        return sorted({*names, *known, *paths})
+        return sorted({*complete(), *paths})
 
-    return find, listed
+    names.update(__getattr__=find, __dir__=listed, __complete__=complete)
+    module.__class__ = Incomplete
+
+
+_names: Any = vars(ModuleType)["__dict__"].__get__
 
 
 def _part(path: str, folders: Any) -> ModuleType | None:
     """The module of a path that has a file in one of a package's folders."""
     found = sys.modules.get(path)
-    if found is None and PathFinder.find_spec(path, folders):
-        found = import_module(path)
-    return None if isinstance(found, Path) else found
+    if isinstance(found, Path) or not (found or PathFinder.find_spec(path, folders)):
+        return None
+    return import_module(path)  # which waits if another thread is importing it
