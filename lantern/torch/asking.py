@@ -295,9 +295,7 @@ def _exchange(
 def functions() -> Iterator[tuple[str, str, FunctionType]]:
     """PyTorch's functions of tensors: each with its module and its name there."""
     for home, elsewhere in HOMES.items():
-        module = import_module(home)
-        for name in dir(module):  # also what nobody has asked for yet
-            f = getattr(module, name)
+        for name, f in vars(import_module(home)).items():
             if type(f) is not FunctionType or name[0] == "_" or name in _NEVER:
                 continue
             if f.__module__ in HOMES or f.__module__.startswith(elsewhere):

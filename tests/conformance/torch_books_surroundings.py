@@ -378,7 +378,7 @@ def same_layers(draws):
 
         return reset
 
-    for cls in {c for n in dir(nn) if isinstance(c := getattr(nn, n), type)}:
+    for cls in {c for c in vars(nn).values() if isinstance(c, type)}:
         for name in ("reset_parameters", "_reset_parameters"):
             if name in vars(cls):
                 setattr(cls, name, filling(vars(cls)[name]))

@@ -9,8 +9,7 @@ import lantern
 import lantern.torch as torch
 from lantern.torch import nn
 
-NAMES = [name for name in dir(nn) if name[0] != "_"]
-LAYERS = {n: getattr(nn, n) for n in NAMES if inspect.isclass(getattr(nn, n))}
+LAYERS = {n: x for n, x in vars(nn).items() if n[0] != "_" and inspect.isclass(x)}
 # Layers of any arguments, in PyTorch too.
 FREE = {"Identity", "Module", "Sequential", "Softmax2d"}
 

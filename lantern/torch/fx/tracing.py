@@ -438,10 +438,8 @@ def _asking(tracer: Tracer) -> Iterator[None]:
     changed: list[tuple[dict[str, Any], str, Any]] = []
     known: dict[int, Any] = {}
     for home in _HOMES:
-        module = sys.modules.get(home)
-        space = getattr(module, "__dict__", {})
-        for name in dir(module) if module else ():  # also what is imported only now
-            f = space.get(name)
+        space = vars(sys.modules[home]) if home in sys.modules else {}
+        for name, f in list(space.items()):
             if isinstance(f, FunctionType) and not name.startswith("__"):
                 made = known.setdefault(id(f), _recording(f))
                 changed.append((space, name, f))
