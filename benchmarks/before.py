@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import jacobians, mlp_step, training, zygote_table
 from benchmarks.entrant import Program
-from benchmarks.harness import LANTERN, Times, race
+from benchmarks.harness import LANTERN, race
 from benchmarks.table import Row, Target
 from benchmarks.training import draws, same_start, training_step
 
@@ -48,21 +48,9 @@ def rows(quick: bool) -> list[Row]:
 
 def _start_up(folder: str, heats: int) -> Row:
     """A program that imports all it needs, takes one step, and ends."""
-    command = [sys.executable, "-c", training.FIRST_STEP, "lantern.torch"]
-    # As for whoever starts it a second time, also where nothing compiled is kept; it
-    # finds the package in the folder that it is started in.
-    usual = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-    paths = {LANTERN: os.path.dirname(os.path.dirname(__file__)), "before": folder}
-    samples: dict[str, list[float]] = {who: [] for who in paths}
-    for heat in range(heats + 1):
-        least = dict.fromkeys(paths, float("inf"))
-        for who, path in 5 * [*paths.items()]:
-            seconds = training.seconds_of(command, env=usual, cwd=path)
-            least[who] = min(least[who], seconds)
-        if heat > 0:  # the first ones may still compile
-            for who, taken in samples.items():
-                taken.append(least[who])
-    times = {who: Times(taken) for who, taken in samples.items()}
+    here = os.path.dirname(os.path.dirname(__file__))  # where it finds the package
+    starts = {LANTERN: ("lantern.torch", here), "before": ("lantern.torch", folder)}
+    times = training.start_times(starts, heats, tries=5)
     ratio = times["before"].median / times[LANTERN].median
     detail = ", ".join(f"{who} {taken}" for who, taken in times.items())
     return Row(

@@ -21,7 +21,7 @@ __import__(sys.argv[1])
 print(time.process_time() - start)
 """
 # As for whoever imports it a second time, also where nothing compiled is kept.
-_ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def rows(quick: bool) -> list[Row]:
@@ -41,7 +41,7 @@ def rows(quick: bool) -> list[Row]:
 def _import(module: str) -> float:
     """Processor seconds of the import in a fresh interpreter, after NumPy's."""
     command = [sys.executable, "-c", _PROGRAM, module]
-    return float(subprocess.check_output(command, text=True, env=_ENVIRONMENT))
+    return float(subprocess.check_output(command, text=True, env=ENVIRONMENT))
 
 
 def _row(name: str, samples: list[float] | None) -> Row:

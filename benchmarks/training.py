@@ -16,6 +16,7 @@ from benchmarks import networks
 from benchmarks.entrant import Program
 from benchmarks.environment import peer
 from benchmarks.harness import LANTERN, Times, race
+from benchmarks.import_time import ENVIRONMENT
 from benchmarks.table import Row, Target
 
 MODULES = {LANTERN: "lantern.torch", "PyTorch": "torch"}
@@ -165,7 +166,7 @@ SCRIPTS: dict[str, tuple[Callable[[Any], Program], float]] = {
     "Adam, 100 tensors": (_adam, 1.0),
 }
 
-FIRST_STEP = """
+_FIRST_STEP = """
 import importlib, sys
 torch = importlib.import_module(sys.argv[1])
 nn = torch.nn
@@ -177,10 +178,32 @@ optimiser.step()
 """
 
 
-def seconds_of(command: list[str], **how: Any) -> float:
-    """Processor seconds of a program that is started and ends."""
+def start_times(
+    starts: dict[str, tuple[str, str | None]], rounds: int, tries: int = 1
+) -> dict[str, Times]:
+    """Processor times of programs that import all they need, take a step, and end.
+
+    Args:
+        starts: by name, the module that a program takes, and the folder it starts in.
+        rounds: how many times there are.
+        tries: of how many, taken in turns, each is the least.
+    """
+    samples: dict[str, list[float]] = {who: [] for who in starts}
+    for turn in range(rounds + 1):
+        least = dict.fromkeys(starts, float("inf"))
+        for who, (module, folder) in tries * [*starts.items()]:
+            least[who] = min(least[who], _seconds(module, folder))
+        if turn > 0:  # the first one may still compile
+            for who, taken in samples.items():
+                taken.append(least[who])
+    return {who: Times(taken) for who, taken in samples.items()}
+
+
+def _seconds(module: str, folder: str | None) -> float:
+    """Processor seconds of one such program."""
+    command = [sys.executable, "-c", _FIRST_STEP, module]
     start = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, **how)
+    subprocess.run(command, check=True, env=ENVIRONMENT, cwd=folder)
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
     return end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
 
@@ -190,13 +213,7 @@ def _start_up(rounds: int) -> Row:
     figure, target = "start-up: times as fast as PyTorch", Target(5)
     if not find_spec("torch"):
         return Row("training", figure, None, "×", target, "PyTorch is missing here")
-    samples: dict[str, list[float]] = {who: [] for who in MODULES}
-    for turn in range(rounds + 1):
-        for who, module in MODULES.items():
-            taken = seconds_of([sys.executable, "-c", FIRST_STEP, module])
-            if turn > 0:  # the first one may still compile
-                samples[who].append(taken)
-    times = {who: Times(taken) for who, taken in samples.items()}
+    times = start_times({who: (name, None) for who, name in MODULES.items()}, rounds)
     detail = ", ".join(f"{who} {taken}" for who, taken in times.items())
     ratio = times["PyTorch"].median / times[LANTERN].median
     return Row("training", figure, ratio, "×", target, detail)

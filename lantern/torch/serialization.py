@@ -294,8 +294,8 @@ def _functions() -> dict[str, Any]:
     from lantern.torch.nn import functional
 
     found = {f"torch.{name}": f for name, f in FUNCTIONS.items()}
-    for name in dir(functional):  # also what nobody has asked for yet
-        if callable(f := getattr(functional, name)):
+    for name, f in vars(functional).items():
+        if callable(f):
             found[f"torch.nn.functional.{name}"] = f
     return found
 
@@ -369,8 +369,7 @@ def _found(module: str, name: str) -> Any:
     if f"{module}.".startswith("lantern.torch.nn."):
         from lantern.torch import nn
 
-        if name in dir(nn) and module == nn.__name__:
-            return getattr(nn, name)
+        dir(nn)  # which imports them
     place: Any = sys.modules.get(module)
     for word in name.split("."):
         known = isinstance(place, ModuleType | type)

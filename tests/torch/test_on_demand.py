@@ -11,13 +11,7 @@ import lantern.torch as torch
 # In a process of its own, where nothing has been asked for.
 FRESH = "import lantern.torch as torch, sys\n"
 
-
-def fresh(program):
-    run = [sys.executable, "-c", FRESH + program]
-    return subprocess.run(run, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.mark.parametrize(
+of_packages = pytest.mark.parametrize(
     ("package", "names"),
     [
         ("nn", "Linear Conv2d ReLU LSTM MaxPool2d Transformer init utils"),
@@ -26,6 +20,14 @@ def fresh(program):
         ("autograd", "grad Function"),
     ],
 )
+
+
+def fresh(program):
+    run = [sys.executable, "-c", FRESH + program]
+    return subprocess.run(run, capture_output=True, text=True, check=True).stdout
+
+
+@of_packages
 def test_all_names_are_listed_before_they_are_there(package, names):
     program = f"p = torch.{package}; names = dir(p)\n"
     listed = fresh(
@@ -34,15 +36,7 @@ def test_all_names_are_listed_before_they_are_there(package, names):
     assert {*names.split()} <= {*listed.split()}
 
 
-@pytest.mark.parametrize(
-    ("package", "names"),
-    [
-        ("nn", "Linear Conv2d ReLU LSTM MaxPool2d Transformer init utils"),
-        ("nn.functional", "relu conv2d ctc_loss layer_norm grid_sample"),
-        ("optim", "SGD Adam LBFGS lr_scheduler"),
-        ("autograd", "grad Function"),
-    ],
-)
+@of_packages
 def test_a_star_gives_all_of_them(package, names):
     given = fresh(f"from lantern.torch.{package} import *\nprint(*globals())").split()
     assert {*names.split()} <= {*given}
