@@ -7,7 +7,7 @@ same weights and see the same data. In single precision, as such scripts are.
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -179,7 +179,7 @@ optimiser.step()
 
 
 def start_times(
-    starts: dict[str, tuple[str, str | None]], rounds: int, tries: int = 1
+    starts: Mapping[str, tuple[str, str | None]], rounds: int, tries: int = 1
 ) -> dict[str, Times]:
     """Processor times of programs that import all they need, take a step, and end.
 
