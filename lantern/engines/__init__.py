@@ -8,4 +8,4 @@ from lantern.imported import late_parts
 
 __all__ = ["in_use", "set_threads", "switch", "switched"]
 
-__getattr__ = late_parts(__name__, "affine elementwise normalisation softmax")
+__getattr__ = late_parts(__name__, "affine elementwise normalisation softmax sums")

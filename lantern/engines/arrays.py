@@ -22,6 +22,7 @@ __all__ = [
     "in_rows",
     "laid",
     "numbers_like",
+    "quotient",
     "room",
     "single",
     "steps",
@@ -178,6 +179,13 @@ def all_finite(x: Any) -> bool:
     flat = (rows if rows.flags.c_contiguous else x).reshape(-1)
     with np.errstate(all="ignore"):
         return bool(np.isfinite(flat.dot(flat)))
+
+
+def quotient(x: Any, y: Any) -> Any:
+    """``x / y``; None if not all of it is finite."""
+    with np.errstate(all="ignore"):
+        z = x / y
+    return z if np.isfinite(z).all() else None
 
 
 def numbers_like(shape: Any, size: int) -> Any:

@@ -22,7 +22,7 @@ from lantern.engines.openblas import leave_cores, take_cores
 from lantern.errors import EagerError, OptionError
 
 __all__ = [
-    "BRAIN", "SUM", "Description", "Layout", "Primitive", "described", "dims",
+    "BRAIN", "Description", "Layout", "Primitive", "described", "dims",
     "has_avx512", "in_use", "is_on", "library", "reorder", "set_threads", "switch",
     "switched", "threads", "workroom",
 ]  # fmt: skip
@@ -31,7 +31,6 @@ __all__ = [
 _WHEELS = ("onednn-cpu-gomp", "onednn-cpu-iomp", "onednn-cpu-tbb")
 _F32, _ANY, _CPU, _USER = 3, 1, 1, 1
 BRAIN = 2  # the number of bfloat16 among types
-SUM = "sum"
 _FROM, _TO = 1, 17
 _IMPLEMENTATION, _BY_NUMBER, _SCRATCHPAD = 8, 255, 80
 _AVX512 = 0x20  # a bit of what ``dnnl_get_effective_cpu_isa`` says
@@ -136,10 +135,7 @@ class _Library:
         self.call("primitive_attr_set_scratchpad_mode", attributes, _USER)
         steps = self.made("post_ops_create")
         for step in after:
-            if step == SUM:
-                self.call("post_ops_append_sum", steps, ctypes.c_float(1), 0, 0)
-            else:
-                self.call("post_ops_append_binary", steps, *step)
+            self.call("post_ops_append_binary", steps, *step)
         self.call("primitive_attr_set_post_ops", attributes, steps)
         self.call("post_ops_destroy", steps)
         return attributes
@@ -271,8 +267,8 @@ def described(function: str, *arguments: Any, after: Any = ()) -> Any:
     Args:
         function: its name, less ``dnnl_`` and ``_primitive_desc_create``.
         arguments: those behind the engine; attributes are added.
-        after: what is done with a result: ``SUM`` adds what its memory held before,
-            an operation of ``binary`` and a layout combine it with another operand.
+        after: what is done with a result: operations of ``binary``, each with the
+            layout of another operand.
     """
     here, found = library(), _Handle()
     make = getattr(here.functions, f"dnnl_{function}_primitive_desc_create")

@@ -29,6 +29,19 @@ class TestRows:
         found = affine.scaled_both(x, a, y, b, c)
         np.testing.assert_allclose(found, right, rtol=0, atol=4e-6)
 
+    def test_two_are_not_added_up_where_a_scale_is_0(self):
+        x, (a, b, c) = drawn(37, 911), drawn(3, 37)
+        a[5] = 0
+        assert affine.scaled_both(x, a, x, b, c) is None
+
+    def test_scales_of_all_sizes(self):
+        powers = np.float32(10) ** np.arange(-12, 13, 3, dtype="f")
+        a, b = (p.reshape(-1) for p in np.meshgrid(powers, powers))
+        x, y, c = drawn(81, 911), drawn(81, 911)[::-1].copy(), np.zeros_like(a)
+        terms = np.stack([x.astype("d") * a[:, None], y.astype("d") * b[:, None]])
+        error = affine.scaled_both(x, a, y, b, c) - terms.sum(axis=0)
+        assert (abs(error) <= 4e-7 * abs(terms).max(axis=0)).all()
+
     @pytest.mark.parametrize(
         "x", [drawn(37, 911).T, drawn(37, 911).astype("d"), drawn(3, 9)]
     )

@@ -141,3 +141,18 @@ def test_an_array_that_is_written_to_before_the_way_back_is_noticed():
     x.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace"):
         z.sum().backward()
+
+
+@pytest.mark.parametrize("weight", [1, 0])
+@pytest.mark.parametrize("case", ["batch, large images", "group, large images"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_weights_of_zero_and_two_threads(case, threads, weight):
+    function, (x, w, b) = CASES[case][0], operands(case)
+    w[1] *= weight
+    right = there_and_back(function, [x, w, b], "first")
+    engines.set_threads(threads)
+    try:
+        found = there_and_back(function, [a.astype("f") for a in (x, w, b)], "first")
+    finally:
+        engines.set_threads(0)
+    check(found, right, 1e-4)

@@ -127,8 +127,16 @@ def _in_place(width: int) -> Iterator[None]:
 
 
 def _sums(cube: Any) -> Any:
-    """The sum of each channel of each example: as a product, in less time."""
-    return _in_pieces(lambda x: x @ np.ones(x.shape[-1], x.dtype), cube)
+    """The sum of each channel of each example."""
+    return _in_pieces(_added, cube)
+
+
+def _added(cube: Any) -> Any:
+    """The same, of short rows: NumPy's by a product with ones, in less time."""
+    sums = engines.sums.of_rows(cube.reshape(-1, cube.shape[2]))
+    if sums is None:
+        return cube @ np.ones(cube.shape[2], cube.dtype)
+    return sums.reshape(cube.shape[:2])
 
 
 def _products(x: Any, y: Any) -> Any:

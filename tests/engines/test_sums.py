@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from lantern import engines
+from lantern.engines import sums
+
+pytestmark = pytest.mark.skipif(
+    engines.in_use() is None, reason="no oneDNN here: pip install lantern-ad[onednn]"
+)
+
+
+@pytest.fixture
+def two_threads():
+    engines.set_threads(2)
+    yield
+    engines.set_threads(0)
+
+
+def drawn(*shape):
+    return np.random.default_rng(5).standard_normal(shape).astype("f")
+
+
+@pytest.mark.parametrize("shape", [(2, 1 << 15), (1 << 15, 2), (97, 911)])
+def test_sums_of_rows(shape, two_threads):
+    x = drawn(*shape)
+    right = x.astype("d").sum(axis=1)
+    np.testing.assert_allclose(sums.of_rows(x), right, rtol=0, atol=6e-4)
+
+
+def test_what_is_not_finite(two_threads):
+    x = drawn(97, 911)
+    x[3, 5], x[4, 6], x[5, 7:9] = np.nan, np.inf, (np.inf, -np.inf)
+    found = sums.of_rows(x)
+    with np.errstate(invalid="ignore"):
+        right = x.sum(axis=1)
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(right))
+    np.testing.assert_array_equal(found[3:6], right[3:6])
+
+
+@pytest.mark.parametrize(
+    "x", [drawn(97, 911).T, drawn(97, 911).astype("d"), drawn(3, 9)]
+)
+def test_other_arrays_are_not_for_it(x, two_threads):
+    assert sums.of_rows(x) is None
+
+
+def test_one_thread_adds_up_by_numpy(two_threads):
+    x = drawn(97, 911)
+    engines.set_threads(1)
+    assert sums.of_rows(x) is None
+    engines.set_threads(2)
+    with engines.switched(False):
+        assert sums.of_rows(x) is None
