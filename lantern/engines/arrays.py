@@ -22,6 +22,7 @@ __all__ = [
     "in_rows",
     "laid",
     "numbers_like",
+    "order_of",
     "quotient",
     "room",
     "single",
@@ -173,10 +174,19 @@ def room(size: int) -> Any:
     return memory[start : start + size]
 
 
+def order_of(x: Any) -> int | None:
+    """Where the channels of an array without gaps are in memory; None if elsewhere."""
+    if x.flags.c_contiguous:
+        return FIRST
+    last = x.ndim > 2 and x.transpose(_axes(x.ndim)[0]).flags.c_contiguous
+    return LAST if last else None
+
+
 def all_finite(x: Any) -> bool:
     """Whether all elements are finite, and so is the sum of their squares."""
-    rows = x.transpose(_axes(x.ndim)[0])
-    flat = (rows if rows.flags.c_contiguous else x).reshape(-1)
+    if order_of(x) == LAST:
+        x = x.transpose(_axes(x.ndim)[0])
+    flat = x.reshape(-1)
     with np.errstate(all="ignore"):
         return bool(np.isfinite(flat.dot(flat)))
 

@@ -5,9 +5,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from lantern.engines import gpu
-from lantern.engines.arrays import single, whole
-from lantern.engines.onednn import Layout, described, is_on, threads
-from lantern.engines.plan import Plan
+from lantern.engines.arrays import all_finite, empty, order_of, single
+from lantern.engines.onednn import Layout, Primitive, described, is_on, threads
 
 __all__ = ["back", "forward"]
 
@@ -45,10 +44,15 @@ def forward(name: str, x: Any, number: float | None = None) -> Any:
     """
     if not single(x):
         return gpu.elementwise.gelu(x) if name == "gelu" else None
-    if not _fits(name, x):
+    order = _order(name, x)
+    if order is None or (number == 0 and not all_finite(x)):  # of NaN it would make 0
         return None
-    found = _plan(name, number, x.size, False, threads())
-    return None if found is None else found.run(x.reshape(-1)).reshape(x.shape)
+    primitive = _primitive(name, number, x.size, False, threads())
+    if primitive is None:
+        return None
+    z = empty(x.shape, order)
+    primitive.run(x, z)
+    return z
 
 
 def back(name: str, x: Any, z_bar: Any, number: float | None = None) -> Any:
@@ -59,31 +63,35 @@ def back(name: str, x: Any, z_bar: Any, number: float | None = None) -> Any:
     """
     if not (single(x) and single(z_bar)):
         return gpu.elementwise.gelu_back(x, z_bar) if name == "gelu" else None
-    if not _fits(name, x, z_bar) or x.shape != z_bar.shape:
+    order = _order(name, x, z_bar)
+    if order is None:
         return None
-    found = _plan(name, number, x.size, True, threads())
-    if found is None:
+    primitive = _primitive(name, number, x.size, True, threads())
+    if primitive is None:
         return None
-    return found.run(x.reshape(-1), z_bar.reshape(-1)).reshape(x.shape)
+    x_bar = empty(x.shape, order)
+    primitive.run(x, z_bar, x_bar)
+    return x_bar
 
 
-def _fits(name: str, *arrays: Any) -> bool:
-    """Whether arrays have no gaps, and are large enough."""
-    least = _FUNCTIONS[name].least
-    for x in arrays:  # the size first: most are small, for which each step counts
-        if x.size < least or not whole(x):
-            return False
-    return is_on()
+def _order(name: str, x: Any, *others: Any) -> int | None:
+    """That of the axes in memory; None if arrays differ in it, or are not large enough."""
+    if x.size < _FUNCTIONS[name].least:  # first: most are small, where each step counts
+        return None
+    order = order_of(x)
+    alike = (y.shape == x.shape and order_of(y) == order for y in others)
+    return order if all(alike) and is_on() else None
 
 
 @lru_cache(512)
-def _plan(name: str, number: Any, size: int, back: bool, _: int) -> Plan | None:
+def _primitive(
+    name: str, number: Any, size: int, back: bool, _: int
+) -> Primitive | None:
     kind, numbers, _ = _FUNCTIONS[name]
     numbers = numbers if number is None else (number, 0.0)
     row, (a, b) = Layout((size,), (1,)), map(ctypes.c_float, numbers)
     forward = described("eltwise_forward", _TRAINING, kind, row, row, a, b)
     if forward is None or not back:
-        return forward and Plan(forward, [(_X, row)], (_Z, row), (size,))
+        return forward and Primitive(forward, _X, _Z)
     description = described("eltwise_backward", kind, row, row, row, a, b, forward)
-    given = [(_X, row), (_Z_BAR, row)]
-    return description and Plan(description, given, (_X_BAR, row), (size,))
+    return description and Primitive(description, _X, _Z_BAR, _X_BAR)

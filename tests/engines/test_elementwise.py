@@ -9,6 +9,7 @@ FUNCTIONS = {
     "gelu": F.gelu,
     "hardswish": F.hardswish,
     "leaky_relu": F.leaky_relu,
+    "leaky_relu, flat": lambda x: F.leaky_relu(x, 0.0),
     "leaky_relu, steep": lambda x: F.leaky_relu(x, -1.5),
     "sigmoid": torch.sigmoid,
     "silu": F.silu,
@@ -18,13 +19,14 @@ FUNCTIONS = {
 @pytest.mark.parametrize("on", [True, False], ids=["engine", "general"])
 @pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
 class TestFunctions:
-    @pytest.mark.parametrize("turned", [False, True])
-    def test_equals_double_precision_there_and_back(self, turned, f, on):
-        array = np.linspace(-12, 12, 4995).reshape(135, 37)
+    @pytest.mark.parametrize("axes", [(0, 1, 2, 3), (3, 2, 1, 0), (0, 3, 1, 2)])
+    def test_equals_double_precision_there_and_back(self, axes, f, on):
+        array = np.linspace(-12, 12, 5280).reshape(4, 5, 24, 11)
 
         def there_and_back(array):
-            x = torch.from_numpy(array.T if turned else array).requires_grad_()
+            x = torch.from_numpy(array.transpose(axes)).requires_grad_()
             z = f(x)
+            assert z.stride() == x.stride()
             (z * z).sum().backward()
             return z.detach().numpy(), x.grad.numpy()
 
