@@ -75,7 +75,7 @@ def back(name: str, x: Any, z_bar: Any, number: float | None = None) -> Any:
 
 
 def _order(name: str, x: Any, *others: Any) -> int | None:
-    """That of the axes in memory; None if arrays differ in it, or are not large enough."""
+    """That of axes in memory; None if arrays differ in it, or are not large enough."""
     if x.size < _FUNCTIONS[name].least:  # first: most are small, where each step counts
         return None
     order = order_of(x)

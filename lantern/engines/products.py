@@ -31,7 +31,15 @@ from lantern.engines.onednn import (
     threads,
 )
 
-__all__ = ["LEAST", "Repeated", "adding_product", "matmul", "product", "repeated"]
+__all__ = [
+    "LEAST",
+    "Repeated",
+    "adding_product",
+    "matmul",
+    "product",
+    "repeated",
+    "times_each",
+]
 
 LEAST = 1 << 20
 _OFTEN = 8  # to bring a matrix into order takes as long as one to four products
@@ -90,10 +98,29 @@ def _are_many(x: Any, y: Any) -> bool:
 
 @lru_cache(512)
 def _matrices(x: Any, of_x: Any, y: Any, of_y: Any, _: int) -> Primitive | None:
-    z = *x[:-1], y[-1]
+    z = *y[:-2], x[-2], y[-1]
     layouts = Layout(x, of_x), Layout(y, of_y), None, Layout(z, steps(z))
     description = described("matmul", *layouts)
     return description and Primitive(description, _X, _WEIGHTS, _Z)
+
+
+def times_each(x: Any, y: Any) -> Any:
+    """``x @ y`` of one matrix and many; None if not for the engine, or in one thread.
+
+    Shapes:
+        x: (n, k); y: (count, k, m); result: (count, n, m)
+    """
+    if not (single(x) and single(y)) or len(y) * x.size * y.shape[2] <= LEAST:
+        return None
+    if not _is_faster() or threads() == 1 or _lies(x) is None or not whole(y):
+        return None
+    of_x = x.size, *(step // 4 for step in x.strides)
+    primitive = _matrices((1, *x.shape), of_x, y.shape, steps(y.shape), threads())
+    if primitive is None:
+        return None
+    z = empty_rows((len(y), len(x), y.shape[2]))
+    primitive.run(x, y, z)
+    return z
 
 
 def adding_product(total: Any, x: Any, y: Any, factor: float) -> Any:

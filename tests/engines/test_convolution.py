@@ -26,6 +26,7 @@ CASES = {
     "wide": ((2, 2, 12, 5), (3, 2, 5, 1), {"stride": (3, 1), "padding": (2, 0)}),
     "1x1, many channels": ((2, 96, 8, 9), (128, 96, 1, 1), {}),
     "1x1 in steps, many channels": ((2, 128, 14, 15), (96, 128, 1, 1), {"stride": 2}),
+    "1x1, many examples": ((32, 16, 9, 8), (64, 16, 1, 1), {}),
     "1x1, large": ((2, 64, 48, 47), (64, 64, 1, 1), {}),
     "few pixels, many channels": ((2, 240, 5, 7), (288, 240, 3, 3), {"padding": 1}),
     "patches": ((2, 3, 12, 8), (5, 3, 4, 4), {"stride": 4}),
@@ -286,6 +287,19 @@ print(before == compute() and (not before or several == {1}), before)
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout.startswith("True "), done.stdout + done.stderr
+
+
+@needs_engine
+@pytest.mark.parametrize("name", CASES)
+def test_two_threads_compute_the_same(name):
+    arrays, options = operands(CASES[name])
+    function, before = convolved(CASES[name]), torch.get_num_threads()
+    right = there_and_back(function, [a.astype("d") for a in arrays], options)
+    torch.set_num_threads(2)
+    try:
+        check(there_and_back(function, arrays, options), right)
+    finally:
+        torch.set_num_threads(before)
 
 
 @needs_engine

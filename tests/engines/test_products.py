@@ -288,6 +288,19 @@ class TestMatmul:
         assert found.dtype == right.dtype
         np.testing.assert_array_equal(found, right)
 
+    @pytest.mark.parametrize(
+        "x", [drawn(40, 39), drawn(39, 40).T], ids=["rows", "columns"]
+    )
+    def test_one_matrix_times_each(self, x, threads):
+        y = drawn(42, 39, 41, seed=1)
+        found = products.times_each(x, y)
+        if threads == 1:
+            assert found is None
+        else:
+            near(found, x.astype(float) @ y, 39)
+        assert products.times_each(x[::2], MANY["apart"](y)) is None
+        assert products.times_each(x.astype(float), y.astype(float)) is None
+
     def test_refuses_what_does_not_fit(self):
         with pytest.raises(ValueError, match="mismatch"):
             products.matmul(drawn(42, 40, 39), drawn(42, 38, 41))

@@ -16,6 +16,7 @@ from lantern.core.namespace import namespace
 from lantern.core.value import Rule
 from lantern.engines import convolution as engine
 from lantern.op import op
+from lantern.torch.nn.products import times
 from lantern.torch.nn.rules import over_rows, plain
 from lantern.torch.nn.starting import fused
 
@@ -158,10 +159,15 @@ def _correlated(x: Any, w: Any, form: Form, bias: Any = None) -> Any:
         return z if bias is None else z + _beside(bias, form)
     z = xp.empty((x.shape[0], w.shape[0], *form.steps), dtype=np.result_type(x, w))
     for part in _parts(x, form, x.shape[1]):
-        made = rows @ _columns(x[part], form)
+        made = _products(rows, _columns(x[part], form))
         made = made.reshape(w.shape[0], len(x[part]), *form.steps)
         z[part] = made.swapaxes(0, 1)
     return z if bias is None else z + _beside(bias, form)
+
+
+def _products(rows: Any, columns: Any) -> Any:
+    """The products of each group's matrices."""
+    return times(rows[0], columns[0])[None] if len(rows) == 1 else rows @ columns
 
 
 def _beside(bias: Any, form: Form) -> Any:
@@ -180,7 +186,7 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
     channels, dtype = w.shape[1] * form.groups, np.result_type(z, w)
     out = xp.empty((z.shape[0], channels, *form.lengths), dtype=dtype)
     for part in _parts(z, form, channels):
-        columns = rows @ _flat(z[part], form)
+        columns = _products(rows, _flat(z[part], form))
         count = len(z[part])
         columns = columns.reshape(channels, *form.size, count, *form.steps)
         whole = xp.zeros((channels, count, *form.padded), dtype=dtype)
@@ -198,7 +204,8 @@ def _matched(x: Any, z: Any, form: Form) -> Any:
     shape, dtype = (form.groups, k, c * math.prod(form.size)), np.result_type(x, z)
     total = namespace(x).zeros(shape, dtype=dtype)
     for part in _parts(x, form, x.shape[1]):
-        total += _flat(z[part], form) @ _columns(x[part], form).swapaxes(1, 2)
+        columns = _columns(x[part], form).swapaxes(1, 2)
+        total += _products(_flat(z[part], form), columns)
     return total.reshape(z.shape[1], c, *form.size)
 
 
