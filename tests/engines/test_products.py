@@ -33,12 +33,30 @@ def near(found, right, size):
     np.testing.assert_allclose(found, right, atol=1e-6 * math.sqrt(size) * 8)
 
 
+def noting(asked, call):
+    """A function that also notes what it returns."""
+
+    def noted(*how):
+        asked.append(call(*how))
+        return asked[-1]
+
+    return noted
+
+
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
 @needs_engine
 class TestProduct:
     @pytest.mark.parametrize("one", ORDERS)
     @pytest.mark.parametrize("other", ORDERS)
     @pytest.mark.parametrize(("n", "k", "m"), SHAPES)
-    def test_equals_double_precision(self, n, k, m, one, other):
+    def test_equals_double_precision(self, n, k, m, one, other, threads):
         x, y = ORDERS[one](drawn(n, k)), ORDERS[other](drawn(k, m, seed=1))
         right = x.astype(float) @ y
         near(products.product(x, y), right, k)
@@ -127,15 +145,11 @@ class TestProduct:
         for z in found:
             near(z, right, 257)
 
-    def test_layers_ask_it(self, monkeypatch):
+    def test_layers_ask_it(self, threads, monkeypatch):
         layer, x = torch.nn.Linear(256, 192), torch.from_numpy(drawn(64, 256))
-        asked, call = [], products._call
-
-        def noted(*operands):
-            asked.append(call(*operands))
-            return asked[-1]
-
-        monkeypatch.setattr(products, "_call", noted)
+        asked = []
+        for name in ("_call", "_matrices"):  # of one thread, and of several
+            monkeypatch.setattr(products, name, noting(asked, getattr(products, name)))
         (layer(x.requires_grad_()) ** 2).sum().backward()
         assert len(asked) == 3
         assert all(made is not None for made in asked)
@@ -240,23 +254,12 @@ LEFT = {"apart", "backwards", "repeated"}
 
 
 @needs_engine
+@pytest.mark.usefixtures("threads")
 class TestMatmul:
-    @pytest.fixture(autouse=True, params=[1, 2])
-    def threads(self, request):
-        before = torch.get_num_threads()
-        torch.set_num_threads(request.param)
-        yield request.param
-        torch.set_num_threads(before)
-
     @pytest.fixture
     def asked(self, monkeypatch):
-        asked, matrices = [], products._matrices
-
-        def noted(*how):
-            asked.append(matrices(*how))
-            return asked[-1]
-
-        monkeypatch.setattr(products, "_matrices", noted)
+        asked = []
+        monkeypatch.setattr(products, "_matrices", noting(asked, products._matrices))
         return asked
 
     @pytest.mark.parametrize("one", MANY)
