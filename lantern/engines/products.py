@@ -60,7 +60,8 @@ def product(x: Any, y: Any, out: Any = None) -> Any:
     if not all(single(a) and a.ndim == 2 for a in (x, y)):
         return None
     if out is None:
-        if threads() > 1 and (z := _by_columns(x, y)) is not None:
+        z = _by_columns(x, y)
+        if z is not None:
             return z
         out = empty_rows((x.shape[0], y.shape[1]))
     call = _call(x, y, out, 1.0, 0.0)
@@ -72,11 +73,11 @@ def product(x: Any, y: Any, out: Any = None) -> Any:
 
 
 def _by_columns(x: Any, y: Any) -> Any:
-    """``product`` where the second matrix lies in columns, as weights do; else None."""
+    """``product`` in several threads, by a matrix that lies in columns; else None."""
+    if not _is_faster() or threads() == 1 or x.shape[1] != y.shape[0]:
+        return None
     x_lies, y_lies = _lies(x), _lies(y)
     if x_lies is None or y_lies is None or (x_lies[0], y_lies[0]) != (b"N", b"T"):
-        return None
-    if x.shape[1] != y.shape[0] or not _is_faster():
         return None
     of_x, of_y = (x_lies[1], 1), (1, y_lies[1])
     primitive = _matrices(x.shape, of_x, y.shape, of_y, threads())
