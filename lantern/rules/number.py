@@ -286,18 +286,20 @@ def _method(function: Function, flip: bool) -> Function:
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
 
     def operate(x: Any, y: Any) -> Any:
+        right: Any
         level, left, a = x.level, x, x.primal
-        right, b = None, y
         if type(y) is Number:
-            other = y.level
-            if other is level:
-                right, b = y, y.primal
-            elif other.depth > level.depth:
-                level, left, a = other, None, x
-                right, b = y, y.primal
-        elif type(y) is not float and type(y) is not int:
-            if not x.takes(y):
-                return NotImplemented
+            other, right, b = y.level, y, y.primal
+            if other is not level:  # the inner one's is recorded
+                if other.depth > level.depth:
+                    level, left, a = other, None, x
+                else:
+                    right, b = None, y
+        elif type(y) is float or type(y) is int:
+            right, b = None, y
+        elif not x.takes(y):
+            return NotImplemented
+        else:
             return function(y, x) if flip else function(x, y)
         if flip:
             left, a, right, b = right, b, left, a
