@@ -9,7 +9,7 @@ from typing import Any
 
 from lantern.core.dispatch import from_lists
 from lantern.core.namespace import namespace
-from lantern.core.value import Rule
+from lantern.core.value import Rule, Value
 from lantern.op import elementwise
 
 __all__ = [
@@ -205,7 +205,7 @@ def relu(x: Any, /) -> Rule:
         x: (...); result: (...)
 
     Rule:
-        x_bar = z_bar where x > 0, else 0
+        x_bar = z_bar where x > 0 or NaN, else 0
 
     Example:
         >>> relu(-3.0)
@@ -214,18 +214,16 @@ def relu(x: Any, /) -> Rule:
     z = namespace(x).relu(x)
     del x
     z_bar = yield z
-    yield passed(z_bar, z > 0)
+    yield passed(z_bar, z)
 
 
-def passed(z_bar: Any, passes: Any) -> Any:
-    """``z_bar`` where something passes, else 0."""
+def passed(z_bar: Any, z: Any) -> Any:
+    """``z_bar`` where z, a positive part, is not 0; else 0."""
     if (
-        type(passes) is type(z_bar)
-        and getattr(passes, "size", 0) > 1
-        and passes.shape == z_bar.shape
+        type(z) is type(z_bar)
+        and getattr(z, "size", 0) > 1
+        and not isinstance(z, Value)
+        and z.shape == z_bar.shape
     ):
-        # NumPy takes longer to multiply by truths, and to fill another array.
-        passes = passes.astype(z_bar.dtype)
-        passes *= z_bar
-        return passes
-    return z_bar * passes
+        return namespace(z).passed(z_bar, z)
+    return z_bar * (z != 0)

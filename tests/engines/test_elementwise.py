@@ -57,3 +57,18 @@ class TestFunctions:
         with engines.switched(on):
             z = f(torch.full((5000,), torch.nan))
         assert z.isnan().all()
+
+
+@pytest.mark.parametrize("on", [True, False], ids=["engine", "general"])
+@pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2, 1), (2, 1, 0)])
+@pytest.mark.parametrize("f", [F.relu, lambda x: torch.relu_(x * 1)])
+def test_a_large_relu(f, axes, on):
+    array, seed = np.random.default_rng(3).standard_normal((2, 60, 50, 70)).astype("f")
+    array[0, 0, :3] = np.nan, np.inf, -np.inf
+    x, z_bar = (torch.from_numpy(a.transpose(axes)) for a in (array, seed))
+    with engines.switched(on):
+        z = f(x.requires_grad_())
+        z.backward(z_bar)
+    x, found = x.detach().numpy(), x.grad.numpy()
+    np.testing.assert_array_equal(z.detach().numpy(), np.maximum(x, 0))
+    np.testing.assert_array_equal(found, np.where(x <= 0, 0, z_bar.numpy()))

@@ -53,6 +53,7 @@ REAL = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 ONES: dict[type, Any] = {kind: kind(1) for kind in (np.float32, np.float64)}
 # Elements. What is repeated to fewer is copied: that is read faster than a view.
 SMALL = 5_000
+LARGE = 1 << 17  # elements, from which on an engine's pass takes less time
 
 # What one derivative frees, the next one takes again. In between the C library of Linux
 # gives it back to the system, page by page, unless something larger has been freed
@@ -198,6 +199,17 @@ class ArrayNamespace:
     def relu(self, x: Any) -> Any:
         """``max(x, 0)``."""
         return self.module.maximum(x, 0)
+
+    def passed(self, z_bar: Any, z: Any) -> Any:
+        """``z_bar`` where z, a positive part, is not 0; else 0."""
+        if z.size >= LARGE:
+            x_bar = engines.elementwise.back("leaky_relu", z, z_bar, 0.0)
+            if x_bar is not None:
+                return x_bar
+        # NumPy takes longer to multiply by truths, and to fill another array.
+        passes = (z != 0).astype(z_bar.dtype)
+        passes *= z_bar
+        return passes
 
     def softplus(self, x: Any) -> Any:
         """``log(1 + exp(x))`` without overflow."""
