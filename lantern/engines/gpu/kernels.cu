@@ -36,7 +36,7 @@ extern "C" __global__ void follow(index n, float* mean, float* variance,
 
 __device__ float relu_of(float x) { return x < 0 ? 0 : x; }
 
-__device__ float relu_bar(float z_bar, float z) { return z > 0 ? z_bar : 0 * z_bar; }
+__device__ float relu_bar(float z_bar, float z) { return z != 0 ? z_bar : 0 * z_bar; }
 
 __device__ float gelu_of(float x) { return x * normcdff(x); }
 
