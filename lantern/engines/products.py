@@ -79,13 +79,7 @@ def _by_columns(x: Any, y: Any) -> Any:
     x_lies, y_lies = _lies(x), _lies(y)
     if x_lies is None or y_lies is None or (x_lies[0], y_lies[0]) != (b"N", b"T"):
         return None
-    of_x, of_y = (x_lies[1], 1), (1, y_lies[1])
-    primitive = _matrices(x.shape, of_x, y.shape, of_y, threads())
-    if primitive is None:
-        return None
-    z = empty_rows((x.shape[0], y.shape[1]))
-    primitive.run(x, y, z)
-    return z
+    return _multiplied(x, x.shape, (x_lies[1], 1), y, (1, y_lies[1]))
 
 
 def matmul(x: Any, y: Any) -> Any:
@@ -97,10 +91,16 @@ def matmul(x: Any, y: Any) -> Any:
     if x.size * y.shape[-1] <= LEAST or not _are_many(x, y):
         return x @ y
     of_x, of_y = (tuple(step // 4 for step in a.strides) for a in (x, y))
-    primitive = _matrices(x.shape, of_x, y.shape, of_y, threads())
+    z = _multiplied(x, x.shape, of_x, y, of_y)
+    return x @ y if z is None else z
+
+
+def _multiplied(x: Any, shape: Any, of_x: Any, y: Any, of_y: Any) -> Any:
+    """One call for all products of arrays that lie so, x in a shape; perhaps None."""
+    primitive = _matrices(shape, of_x, y.shape, of_y, threads())
     if primitive is None:
-        return x @ y
-    z = empty_rows((*x.shape[:-1], y.shape[-1]))
+        return None
+    z = empty_rows((*y.shape[:-2], shape[-2], y.shape[-1]))
     primitive.run(x, y, z)
     return z
 
@@ -137,12 +137,7 @@ def times_each(x: Any, y: Any) -> Any:
     if not _is_faster() or threads() == 1 or _lies(x) is None or not whole(y):
         return None
     of_x = x.size, *(step // 4 for step in x.strides)
-    primitive = _matrices((1, *x.shape), of_x, y.shape, steps(y.shape), threads())
-    if primitive is None:
-        return None
-    z = empty_rows((len(y), len(x), y.shape[2]))
-    primitive.run(x, y, z)
-    return z
+    return _multiplied(x, (1, *x.shape), of_x, y, steps(y.shape))
 
 
 def adding_product(total: Any, x: Any, y: Any, factor: float) -> Any:
