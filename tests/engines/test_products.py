@@ -73,6 +73,32 @@ class TestProduct:
         function(*arguments)
         near(total, right, 129)
 
+    @pytest.mark.parametrize("one", ["rows", "part of rows"])
+    @pytest.mark.parametrize("biased", [True, False], ids=["bias", "none"])
+    def test_a_layer_in_one_call(self, one, biased, threads):
+        x, weight = ORDERS[one](drawn(130, 129)), drawn(127, 129, seed=1)
+        bias = drawn(127, seed=2) if biased else None
+        found = products.affine(x, weight, bias)
+        if threads == 1:
+            assert found is None
+        else:
+            near(found, x.astype(float) @ weight.T + (bias if biased else 0), 129)
+
+    @pytest.mark.parametrize(
+        ("x", "weight", "bias"),
+        [
+            (drawn(130, 129), drawn(127, 129), drawn(1)),
+            (drawn(130, 129), drawn(127, 129), drawn(254)[::2]),
+            (drawn(130, 129), drawn(127, 129), drawn(127).astype(float)),
+            (drawn(130, 129), drawn(127, 128), None),
+            (drawn(130, 129), drawn(129, 127).T, None),
+            (drawn(2, 130, 129), drawn(127, 129), None),
+        ],
+        ids="short apart double unlike columns three".split(),
+    )
+    def test_leaves_other_layers(self, x, weight, bias, threads):
+        assert products.affine(x, weight, bias) is None
+
     def test_what_is_not_finite_stays_so(self):
         x, y = drawn(130, 129), drawn(129, 127)
         x[3, 4], y[5, 6], y[4, 7] = np.nan, np.inf, 0

@@ -19,6 +19,7 @@ from lantern.torch.tensor.dtypes import F32, is_half
 
 __all__ = [
     "LayerProduct",
+    "affine",
     "in_parts",
     "multiplier",
     "parts",
@@ -92,6 +93,12 @@ def product(x: Any, weight: Any) -> Any:
         z = engine.product(x, weight.T)
         return _of_few_rows(x, weight) if z is None else z
     return times(x, weight.T)
+
+
+def affine(x: Any, weight: Any, bias: Any) -> Any:
+    """``x @ weight.T + bias`` in one call of an engine; None where that has none."""
+    how = engine if type(x) is np.ndarray else gpu.products
+    return how.affine(x, weight, bias)
 
 
 def _of_few_rows(x: Any, weight: Any) -> Any:

@@ -24,6 +24,7 @@ from lantern.tensor.ops.indexing import LONG, Scatter, adding_often, read_at
 from lantern.torch.nn import moments as blocks
 from lantern.torch.nn.halves import with_halves
 from lantern.torch.nn.products import LayerProduct, product, times
+from lantern.torch.nn.products import affine as in_one_call
 from lantern.torch.nn.starting import fused
 from lantern.torch.tensor.dtypes import F32, is_half
 from lantern.torch.tensor.operators import unary
@@ -152,7 +153,7 @@ def _affine(x: Any, weight: Any, bias: Any, more: Any = None, /) -> Rule:
     flat = x
     if len(lengths) != 2:  # of no features -1 would say nothing
         flat = x.reshape(math.prod(lengths[:-1]), lengths[-1])
-    z = None if type(flat) is np.ndarray else gpu.products.affine(flat, weight, bias)
+    z = in_one_call(flat, weight, bias)
     if z is None:
         z = added(product(flat, weight), bias)
     if flat is not x:
