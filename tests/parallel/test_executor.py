@@ -531,11 +531,12 @@ def test_cancelled_and_refused_tasks():
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_pool_that_breaks():
     def f(x):
-        pool = ThreadPoolExecutor(1, initializer=divmod, initargs=(1, 0))
-        with pytest.raises(BrokenThreadPool):
-            pool.submit(lambda: x * x).result()
-        with pytest.raises(BrokenThreadPool):
-            pool.submit(lambda: x * x)
+        # Left only when its thread, which holds the task until it ends, is over.
+        with ThreadPoolExecutor(1, initializer=divmod, initargs=(1, 0)) as pool:
+            with pytest.raises(BrokenThreadPool):
+                pool.submit(lambda: x * x).result()
+            with pytest.raises(BrokenThreadPool):
+                pool.submit(lambda: x * x)
         return x * 3.0
 
     assert grad(f)(2.0) == 3.0
