@@ -127,9 +127,11 @@ class Recorder(Accumulator):
             return False
         if total is None:
             self.cotangent = total = namespace(z_bar).zeros(self.shape, self.dtype)
-        elif not self.owned:
-            self.cotangent = total = total.copy()
-        total[index] += z_bar
+            total[index] = z_bar
+        else:
+            if not self.owned:
+                self.cotangent = total = total.copy()
+            total[index] += z_bar
         self.owned, self.mask = True, None
         return True
 

@@ -178,7 +178,7 @@ class Accumulator(Receiver):
         else:
             earlier = self.mask
         if earlier is False and _broadcasts(condition, self.shape):
-            return namespace(condition).broadcast_to(condition, self.shape)
+            return condition
         return (unbroadcast(condition * 1, self.shape) > 0) | earlier
 
     def fit(self, contribution: Any) -> Any:
