@@ -10,13 +10,12 @@ from functools import lru_cache
 from typing import Any
 
 from lantern.engines.arrays import empty_rows, in_rows, quotient, single, whole
-from lantern.engines.onednn import Layout, Primitive, described, is_on, threads
+from lantern.engines.chains import add, chain, times
+from lantern.engines.onednn import Layout, Primitive, is_on, threads
 
 __all__ = ["scaled", "scaled_both"]
 
 _LEAST = 1 << 14
-_ADD, _MULTIPLY = 0x1FFF0, 0x1FFF1
-_X, _Y, _Z, _LATER = 1, 2, 17, 0x8000
 
 
 def scaled(x: Any, scale: Any, shift: Any) -> Any:
@@ -63,11 +62,5 @@ def _primitive(shape: Any, both: bool, _: int) -> Primitive | None:
     """What multiplies rows by numbers and adds numbers; before that, perhaps rows."""
     n, k = shape
     rows, numbers = Layout((1, n, k), (n * k, k, 1)), Layout((1, n, 1), (n, 1, 1))
-    after = [(_ADD, numbers)]
-    if both:
-        after = [(_ADD, rows), (_MULTIPLY, numbers), *after]
-    description = described("binary", _MULTIPLY, rows, numbers, rows, after=after)
-    if description is None:
-        return None
-    operands = (_LATER * (i + 1) + _Y for i in range(len(after)))
-    return Primitive(description, _X, _Y, *operands, _Z)
+    after = [add(rows), times(numbers)] if both else []
+    return chain(rows, times(numbers), *after, add(numbers))

@@ -17,12 +17,12 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from lantern.engines.arrays import address, room
+from lantern.engines.arrays import address, filled, room
 from lantern.engines.openblas import leave_cores, take_cores
 from lantern.errors import EagerError, OptionError
 
 __all__ = [
-    "BRAIN", "Description", "Layout", "Primitive", "described", "dims",
+    "BRAIN", "Description", "Joint", "Layout", "Primitive", "described", "dims",
     "has_avx512", "in_use", "is_on", "library", "reorder", "set_threads", "switch",
     "switched", "threads", "workroom",
 ]  # fmt: skip
@@ -134,8 +134,8 @@ class _Library:
         attributes = self.made("primitive_attr_create")
         self.call("primitive_attr_set_scratchpad_mode", attributes, _USER)
         steps = self.made("post_ops_create")
-        for step in after:
-            self.call("post_ops_append_binary", steps, *step)
+        for kind, *what in after:
+            self.call(f"post_ops_append_{kind}", steps, *what)
         self.call("primitive_attr_set_post_ops", attributes, steps)
         self.call("post_ops_destroy", steps)
         return attributes
@@ -267,8 +267,7 @@ def described(function: str, *arguments: Any, after: Any = ()) -> Any:
     Args:
         function: its name, less ``dnnl_`` and ``_primitive_desc_create``.
         arguments: those behind the engine; attributes are added.
-        after: what is done with a result: operations of ``binary``, each with the
-            layout of another operand.
+        after: what is done with a result, as ``chains`` has it.
     """
     here, found = library(), _Handle()
     make = getattr(here.functions, f"dnnl_{function}_primitive_desc_create")
@@ -392,6 +391,75 @@ class Primitive:
             functions.dnnl_memory_destroy(memory)
         if hasattr(self, "handle"):
             functions.dnnl_primitive_destroy(self.handle)
+
+
+class Joint:
+    """Primitives without working memory that run one after another on the same arrays.
+
+    Args:
+        layouts: how each array lies.
+        count: how many numbers they take beside the arrays, in arrays of one element.
+        runs: each primitive, and what it takes, by the places among arrays and numbers.
+    """
+
+    def __init__(
+        self, layouts: Any, count: int, *runs: tuple[Primitive, tuple[int, ...]]
+    ) -> None:
+        self.layouts, self.count, self.runs = layouts, count, runs
+        # Sets of memories, numbers and calls that no plan has.
+        self.free: list[Any] = []
+        self.memories: list[Any] = []
+
+    def later(self, arrays: Any, numbers: Any) -> Any:
+        """The calls that run them, of functions in C; the last one holds the arrays."""
+        try:
+            taken = self.free.pop()
+        except IndexError:
+            taken = self._made()
+        memories, row, calls = taken
+        row[:] = numbers
+        place = library().functions.dnnl_memory_set_data_handle
+        for memory, array in zip(memories, arrays, strict=False):
+            place(memory, address(array))
+        *first, (run, handle, stream, count, arguments) = calls
+        held = _Held(ctypes.addressof(arguments))
+        held.owner, held.taken, held.arrays = self, taken, arrays
+        return [*first, (run, handle, stream, count, held)]
+
+    def _made(self) -> Any:
+        here, row = library(), filled(self.count, 0)
+        start, one = address(row), Layout((1,), (1,))
+        places = [None] * len(self.layouts) + [start + 4 * i for i in range(self.count)]
+        memories = [
+            here.made("memory_create", layout, here.engine, _Handle(place))
+            for layout, place in zip(
+                [*self.layouts, *[one] * self.count], places, strict=True
+            )
+        ]
+        self.memories += memories
+        run, calls = here.functions.dnnl_primitive_execute, []
+        for primitive, taken in self.runs:
+            pairs = zip(primitive.numbers, taken, strict=True)
+            arguments = (_Argument * len(taken))(
+                *[_Argument(number, memories[i].value) for number, i in pairs]
+            )
+            calls.append((run, primitive.handle, here.stream, len(taken), arguments))
+        return memories, row, calls
+
+    def __del__(self) -> None:
+        for memory in self.memories:
+            library().functions.dnnl_memory_destroy(memory)
+
+
+class _Held(ctypes.c_void_p):
+    """Where the arguments of a call are that is still to come."""
+
+    owner: Joint
+    taken: Any
+    arrays: Any
+
+    def __del__(self) -> None:
+        self.owner.free.append(self.taken)
 
 
 def reorder(source: Any, target: Any) -> Primitive:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
-from lantern.engines import gpu
+from lantern.engines import gpu, steps
 from lantern.errors import MissingRuleError
 from lantern.torch.optim.optimizer import (
     Optimizer,
@@ -177,22 +177,23 @@ class Adam(Optimizer):
         step = counted(state, plan)
         mean, square = kept(state, "exp_avg", p), kept(state, "exp_avg_sq", p)
         largest = kept(state, "max_exp_avg_sq", p) if amsgrad else None
-        one = type(x) is not np.ndarray and largest is None
-        if one and gpu.steps.fit(x, g, mean, square):
+        root = math.sqrt(1 - beta2**step)
+        values = 1 - beta1, beta2, 1 - beta2, lr / (1 - beta1**step), root, eps
+        on_host = type(x) is np.ndarray
+        if largest is None and (x.size >= steps.LEAST or not on_host):
             joins, shrinks = (0.0, lr * decay) if decoupled else (float(decay), 0.0)
-            numbers = (
-                1 - beta1, beta2, 1 - beta2, lr / (1 - beta1**step),
-                math.sqrt(1 - beta2**step), float(eps), joins, 1 - shrinks,
-            )  # fmt: skip
-            plan.together(gpu.steps.adam, (x, g, mean, square), numbers)
-            return
+            numbers = *values, joins, 1 - shrinks
+            if not on_host and gpu.steps.fit(x, g, mean, square):
+                plan.together(gpu.steps.adam, (x, g, mean, square), numbers)
+                return
+            calls = steps.adam(x, g, mean, square, numbers)
+            if calls is not None:
+                plan += calls
+                return
         g = self.decayed(x, g, decay, plan, lr if decoupled else None)
-        numbers = plan.numbers(
-            x, 1 - beta1, beta2, 1 - beta2, lr / (1 - beta1**step),
-            math.sqrt(1 - beta2**step), eps,
-        )  # fmt: skip
+        numbers = plan.numbers(x, *values)
         arguments = x, g, mean, square, largest, self.scratch(x), *numbers
-        if type(x) is np.ndarray:
+        if on_host:
             adam(*arguments, plan)  # type: ignore[call-arg]  # all are there
         else:
             plan.append((kernel(_adam_in_one, namespace(x)), *arguments))
