@@ -35,7 +35,7 @@ def adam(x: Any, g: Any, mean: Any, square: Any, numbers: Any) -> Any:
     new, kept, new_square, lr, root, eps, joins, shrinks = numbers
     if x.size < LEAST or joins or shrinks < _LEAST_LEFT or not is_on():
         return None
-    if not _lie_alike(x, g, mean, square):
+    if not _lie_alike(x, g, mean, square) or not _may_be_written(x, mean, square):
         return None
     joint = _adam(x.size, kept, threads())
     if joint is None:
@@ -49,6 +49,10 @@ def _lie_alike(x: Any, *others: Any) -> bool:
         return False
     gapless = whole(x) or steps_of(x) is not None
     return gapless and all(y.shape == x.shape for y in others)
+
+
+def _may_be_written(*arrays: Any) -> bool:
+    return all(a.flags.writeable for a in arrays)
 
 
 @lru_cache(512)

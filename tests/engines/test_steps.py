@@ -107,6 +107,21 @@ class TestAdam:
     def test_leaves_other_decays(self, numbers):
         assert steps.adam(*parameter(130, 130), numbers) is None
 
+    @pytest.mark.parametrize("which", [0, 2, 3], ids=["parameter", "mean", "square"])
+    def test_leaves_memory_that_is_only_read(self, which):
+        arrays = parameter(130, 130)
+        arrays[which].flags.writeable = False
+        assert steps.adam(*arrays, NUMBERS) is None
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_what_is_not_finite_stays_so(self, value):
+        x, g, mean, square = parameter(130, 130)
+        g[3, 4] = value
+        with np.errstate(invalid="ignore"):
+            right = moved(x, g, mean, square)
+        carry_out(Plan(steps.adam(x, g, mean, square, NUMBERS)))
+        near((x, mean, square), right)
+
     def test_leaves_all_if_it_is_switched_off(self):
         with engines.switched(False):
             assert steps.adam(*parameter(130, 130), NUMBERS) is None
