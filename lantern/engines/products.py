@@ -17,8 +17,9 @@ Xeon, two threads); in one thread, of more than 64 rows, 0.59 to 1.06, the middl
 
 Many pairs of matrices, such as attention has, are one call: where oneDNN has several
 threads, while NumPy uses one, or the second ones lie in columns: 0.7 to 0.95 of NumPy's
-time then (AMD EPYC, one thread), else 0.7 to 1.4. Columns with gaps between them are
-brought into rows first: 0.57 of the time (Intel Xeon, one thread; two: 0.72 to 0.9).
+time then (AMD EPYC, one thread), else 0.7 to 1.4. In one thread up to 2 ** 16 elements
+in columns with gaps between them are brought into rows for NumPy: 0.5 of oneDNN's time
+(Intel Xeon, keys of four heads); of more it would be 1.2.
 """
 
 import ctypes
@@ -57,7 +58,7 @@ __all__ = [
 ]
 
 LEAST = 1 << 20
-_FEW = 64
+_FEW, _SMALL = 64, 1 << 16
 _OFTEN = 8  # to bring a matrix into order takes as long as one to four products
 _INFERENCE, _X, _WEIGHTS, _BIAS, _Z = 96, 1, 33, 41, 17
 
@@ -122,10 +123,9 @@ def matmul(x: Any, y: Any) -> Any:
     """
     if x.size * y.shape[-1] <= LEAST or not _are_many(x, y):
         return x @ y
-    if y.strides[-2] == 4 and y.strides[-1] > 4 * y.shape[-2]:  # gaps
-        y = in_rows(y)
-        if threads() == 1:
-            return x @ y
+    gaps = y.strides[-2] == 4 and y.strides[-1] > 4 * y.shape[-2]
+    if gaps and y.size <= _SMALL and threads() == 1:
+        return x @ in_rows(y)
     of_x, of_y = (tuple(step // 4 for step in a.strides) for a in (x, y))
     z = _multiplied(x, x.shape, of_x, y, of_y)
     return x @ y if z is None else z
