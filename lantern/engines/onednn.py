@@ -368,22 +368,9 @@ class Primitive:
 
     def _arguments(self) -> Any:
         numbers = [*self.numbers, *([_SCRATCHPAD] if self.scratch else [])]
-        here = library()
-        memories = [
-            here.made(
-                "memory_create",
-                self.description.layout(number),
-                here.engine,
-                _Handle(None),
-            )
-            for number in numbers
-        ]
+        memories = [_memory(self.description.layout(number)) for number in numbers]
         self.memories += memories
-        pairs = zip(numbers, memories, strict=True)
-        arguments = (_Argument * len(numbers))(
-            *[_Argument(n, m.value) for n, m in pairs]
-        )
-        return arguments, memories
+        return _arguments(numbers, memories), memories
 
     def __del__(self) -> None:
         functions = library().functions
@@ -391,6 +378,18 @@ class Primitive:
             functions.dnnl_memory_destroy(memory)
         if hasattr(self, "handle"):
             functions.dnnl_primitive_destroy(self.handle)
+
+
+def _memory(layout: Any, place: int | None = None) -> Any:
+    """The memory of an argument, perhaps where it will stay."""
+    here = library()
+    return here.made("memory_create", layout, here.engine, _Handle(place))
+
+
+def _arguments(numbers: Any, memories: Any) -> Any:
+    """Arguments as oneDNN takes them."""
+    pairs = zip(numbers, memories, strict=True)
+    return (_Argument * len(memories))(*[_Argument(n, m.value) for n, m in pairs])
 
 
 class Joint:
@@ -427,23 +426,15 @@ class Joint:
         return [*first, (run, handle, stream, count, held)]
 
     def _made(self) -> Any:
-        here, row = library(), filled(self.count, 0)
-        start, one = address(row), Layout((1,), (1,))
-        places = [None] * len(self.layouts) + [start + 4 * i for i in range(self.count)]
-        memories = [
-            here.made("memory_create", layout, here.engine, _Handle(place))
-            for layout, place in zip(
-                [*self.layouts, *[one] * self.count], places, strict=True
-            )
-        ]
+        here, row, one = library(), filled(self.count, 0), Layout((1,), (1,))
+        start = address(row)
+        memories = [_memory(layout) for layout in self.layouts]
+        memories += [_memory(one, start + 4 * i) for i in range(self.count)]
         self.memories += memories
         run, calls = here.functions.dnnl_primitive_execute, []
-        for primitive, taken in self.runs:
-            pairs = zip(primitive.numbers, taken, strict=True)
-            arguments = (_Argument * len(taken))(
-                *[_Argument(number, memories[i].value) for number, i in pairs]
-            )
-            calls.append((run, primitive.handle, here.stream, len(taken), arguments))
+        for primitive, places in self.runs:
+            arguments = _arguments(primitive.numbers, [memories[i] for i in places])
+            calls.append((run, primitive.handle, here.stream, len(places), arguments))
         return memories, row, calls
 
     def __del__(self) -> None:
