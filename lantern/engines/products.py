@@ -87,7 +87,9 @@ def product(x: Any, y: Any, out: Any = None) -> Any:
 
 
 def affine(x: Any, weight: Any, bias: Any) -> Any:
-    """``x @ weight.T + bias``; None if not for the engine, or in one thread.
+    """``x @ weight.T + bias``; None if not for the engine.
+
+    In one thread it is for layers with a bias, of more than 64 rows.
 
     Shapes:
         x: (n, k); weight: (m, k); bias: (m,) or None; result: (n, m)

@@ -33,9 +33,10 @@ def adam(x: Any, g: Any, mean: Any, square: Any, numbers: Any) -> Any:
         x, g, mean, square: (...)
     """
     new, kept, new_square, lr, root, eps, joins, shrinks = numbers
-    if x.size < LEAST or joins or shrinks < _LEAST_LEFT or not is_on():
+    if x.size < LEAST or joins or shrinks < _LEAST_LEFT:
         return None
-    if not _lie_alike(x, g, mean, square) or not _may_be_written(x, mean, square):
+    fit = _lie_alike(x, g, mean, square) and _may_be_written(x, mean, square)
+    if not fit or not is_on():  # last: to ask loads the library
         return None
     joint = _adam(x.size, kept, threads())
     if joint is None:

@@ -180,6 +180,7 @@ class Adam(Optimizer):
         root = math.sqrt(1 - beta2**step)
         values = 1 - beta1, beta2, 1 - beta2, lr / (1 - beta1**step), root, eps
         on_host = type(x) is np.ndarray
+        # The size is asked for in no call: most parameters are small.
         if largest is None and (x.size >= steps.LEAST or not on_host):
             joins, shrinks = (0.0, lr * decay) if decoupled else (float(decay), 0.0)
             numbers = *values, joins, 1 - shrinks
