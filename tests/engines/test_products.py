@@ -25,7 +25,10 @@ ORDERS = {
     "part of rows": lambda x: np.concatenate([x, x], 1)[:, : x.shape[1]],
     "part of columns": lambda x: np.concatenate([x.T, x.T], 1)[:, : len(x)].T,
 }
-SHAPES = [(130, 129, 127), (2, 1024, 1025), (1025, 2, 1024), (1023, 1027, 1)]
+SHAPES = [
+    *((130, 129, 127), (2, 1024, 1025), (1025, 2, 1024), (1023, 1027, 1)),
+    *((2049, 129, 33), (2049, 33, 129)),
+]
 
 
 def near(found, right, size):
@@ -91,13 +94,21 @@ class TestProduct:
             (drawn(130, 129), drawn(127, 129), drawn(254)[::2]),
             (drawn(130, 129), drawn(127, 129), drawn(127).astype(float)),
             (drawn(130, 129), drawn(127, 128), None),
-            (drawn(130, 129), drawn(129, 127).T, None),
+            (drawn(130, 129), drawn(129, 1027).T, None),
             (drawn(2, 130, 129), drawn(127, 129), None),
         ],
         ids="short apart double unlike columns three".split(),
     )
     def test_leaves_other_layers(self, x, weight, bias, threads):
         assert products.affine(x, weight, bias) is None
+
+    @pytest.mark.parametrize("one", ["rows", "columns", "part of rows"])
+    @pytest.mark.parametrize("biased", [True, False], ids=["bias", "none"])
+    def test_a_layer_of_many_rows(self, one, biased, threads):
+        x, weight = drawn(2049, 129), ORDERS[one](drawn(127, 129, seed=1))
+        bias = drawn(127, seed=2) if biased else None
+        found = products.affine(x, weight, bias)
+        near(found, x.astype(float) @ weight.T + (bias if biased else 0), 129)
 
     def test_a_layer_of_few_rows_is_left_in_one_thread(self, threads):
         found = products.affine(drawn(64, 129), drawn(257, 129), drawn(257))
