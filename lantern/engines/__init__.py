@@ -8,4 +8,6 @@ from lantern.imported import late_parts
 
 __all__ = ["in_use", "set_threads", "switch", "switched"]
 
-__getattr__ = late_parts(__name__, "affine elementwise normalisation softmax sums")
+__getattr__ = late_parts(
+    __name__, "affine arithmetic copies elementwise normalisation softmax sums"
+)

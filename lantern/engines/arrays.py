@@ -13,13 +13,18 @@ __all__ = [
     "address",
     "all_finite",
     "brain",
+    "broadcast",
+    "broadcasts",
     "empty",
     "empty_like",
     "empty_rows",
+    "fill",
     "filled",
     "fit",
     "from_last",
     "in_rows",
+    "join",
+    "keep",
     "laid",
     "numbers_like",
     "order_of",
@@ -125,6 +130,32 @@ def address(x: Any) -> int:
 def filled(n: int, value: float) -> Any:
     """A row of n equal numbers."""
     return np.full(n, value, np.float32)
+
+
+def fill(x: Any, number: Any, condition: Any) -> None:
+    """Write a number into an array where a condition holds."""
+    np.copyto(x, number, where=condition)
+
+
+def join(z: Any, arrays: Any, axis: int) -> None:
+    """Write arrays side by side along an axis into another."""
+    np.concatenate(arrays, axis, out=z)
+
+
+def keep(z: Any, x: Any, bits: Any) -> None:
+    """Write x into an array where bits are set, and 0 where none is."""
+    np.bitwise_and(x.view(bits.dtype), bits, out=z.view(bits.dtype))
+
+
+def broadcasts(x: Any, shape: Any) -> bool:
+    """Whether an array broadcasts to a shape, whose axes all stay."""
+    pairs = zip(reversed(x.shape), reversed(shape), strict=False)
+    return x.ndim <= len(shape) and all(n in (1, m) for n, m in pairs)
+
+
+def broadcast(x: Any, shape: Any) -> Any:
+    """An array seen in a shape that it broadcasts to."""
+    return np.broadcast_to(x, shape)
 
 
 def fit(form: Any, x: Any, w: Any, z: Any, bias: Any = None) -> bool:

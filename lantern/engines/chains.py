@@ -5,7 +5,7 @@ from typing import Any
 
 from lantern.engines.onednn import Layout, Primitive, described
 
-__all__ = ["add", "chain", "keep", "less", "power", "root", "times"]
+__all__ = ["add", "chain", "keep", "less", "over", "power", "root", "times"]
 
 _Step = tuple[Any, ...]
 _X, _Y, _Z, _LATER = 1, 2, 17, 0x8000
@@ -19,6 +19,11 @@ def add(y: Layout) -> _Step:
 def times(y: Layout) -> _Step:
     """The step that multiplies by an operand."""
     return "binary", 0x1FFF1, y
+
+
+def over(y: Layout) -> _Step:
+    """The step that divides by an operand."""
+    return "binary", 0x1FFF4, y
 
 
 def less(y: Layout) -> _Step:

@@ -9,13 +9,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def two_threads():
-    engines.set_threads(2)
-    yield
-    engines.set_threads(0)
-
-
 def drawn(*shape):
     return np.random.default_rng(5).standard_normal(shape).astype("f")
 
@@ -51,3 +44,19 @@ def test_one_thread_adds_up_by_numpy(two_threads):
     engines.set_threads(2)
     with engines.switched(False):
         assert sums.of_rows(x) is None
+
+
+def test_sums_of_all_rows(two_threads):
+    x = drawn(1031, 1027)
+    right = x.astype("d").sum(axis=0)
+    np.testing.assert_allclose(sums.over_rows(x), right, rtol=0, atol=6e-4)
+
+
+@pytest.mark.parametrize("x", [drawn(1031, 1027).astype("d"), drawn(97, 911)])
+def test_all_rows_of_other_arrays_are_not_for_it(x, two_threads):
+    assert sums.over_rows(x) is None
+
+
+def test_one_thread_adds_up_all_rows_by_numpy(two_threads):
+    engines.set_threads(1)
+    assert sums.over_rows(drawn(1031, 1027)) is None

@@ -23,6 +23,7 @@ from lantern.core.namespace import (
     tables,
 )
 from lantern.core.residuals import register_mutable
+from lantern.engines.arrays import broadcasts
 from lantern.errors import (
     ArgumentError,
     MissingExtraError,
@@ -72,6 +73,7 @@ def _same(x: Any, copy: Any) -> bool:
 # NumPy takes an array without axes as it is, and looks at a Python number for longer
 # than it computes with either.
 _ZEROS = {dtype: np.zeros((), dtype) for dtype in REAL}
+_LARGE = 1 << 15
 _SIGNED = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 register_mutable(np.ndarray, np.ndarray.__copy__, _same)  # as it lies in memory
@@ -329,18 +331,52 @@ class NumpyNamespace(ArrayNamespace):
 
     def where(self, condition: Any, *choices: Any) -> Any:
         """As NumPy's; if the second choice is 0, up to twenty times as fast."""
-        x: Any = choices[0] if choices else None
-        bits = None
-        if type(x) is type(condition) is np.ndarray and condition.dtype.kind == "b":
-            bits = _SIGNED.get(x.dtype)
-        if bits is None or type(choices[1]) is not int or choices[1] != 0:
+        if len(choices) != 2 or not (
+            type(condition) is np.ndarray and condition.dtype.kind == "b"
+        ):
             return np.where(condition, *choices)
-        # NumPy's branches on every element; -1 has all bits, and 0.0 none.
-        mask = np.negative(condition.view(np.int8), dtype=bits)
-        if mask.shape == x.shape:
-            mask &= x.view(bits)
-            return mask.view(x.dtype)
-        return (mask & x.view(bits)).view(x.dtype)
+        x, y = choices
+        if type(y) is int and y == 0 and type(x) is np.ndarray:
+            z = _kept(x, condition)
+        elif type(y) is np.ndarray and condition.size < y.size >= _LARGE:
+            z = _filled(y, condition, x)
+        else:
+            z = None
+        return np.where(condition, x, y) if z is None else z
+
+
+def _kept(x: Any, condition: Any) -> Any:
+    """x where a condition holds, else 0; None for other types than real ones.
+
+    NumPy's ``where`` branches on every element; -1 has all bits, and 0.0 none.
+    """
+    bits = _SIGNED.get(x.dtype)
+    if bits is None:
+        return None
+    mask = np.negative(condition.view(np.int8), dtype=bits)
+    if mask.shape == x.shape:
+        mask &= x.view(bits)
+        return mask.view(x.dtype)
+    z = engines.copies.kept(x, mask) if x.size >= engines.copies.LEAST else None
+    return (mask & x.view(bits)).view(x.dtype) if z is None else z
+
+
+def _filled(x: Any, condition: Any, number: Any) -> Any:
+    """x with a number where a smaller condition holds; None if it is not that simple.
+
+    A copy that is written to takes 0.6 to 0.95 of the time of ``where``.
+    """
+    if getattr(number, "shape", None) != () or number.dtype != x.dtype:
+        return None
+    if not broadcasts(condition, x.shape):
+        return None
+    if x.size >= engines.copies.LEAST:
+        z = engines.copies.filled(x, condition, number)
+        if z is not None:
+            return z
+    z = x.copy("K")
+    np.copyto(z, number, where=condition)
+    return z
 
 
 numpy_namespace = NumpyNamespace(np, "scipy.special", "scipy")

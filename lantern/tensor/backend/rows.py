@@ -9,11 +9,13 @@ get the functions of their libraries.
 from functools import lru_cache
 from typing import Any
 
+from lantern import engines
 from lantern.core.namespace import namespace
 from lantern.tensor.backend.numpy_namespace import REAL, numpy_namespace
 
 __all__ = ["greatest", "highest", "over_rows", "starts", "summed", "total"]
 
+_LARGE = 1 << 20
 _array: Any = numpy_namespace.ndarray
 
 
@@ -58,9 +60,10 @@ def summed(x: Any) -> Any:
 
 def over_rows(x: Any) -> Any:
     """The sum of the rows of a matrix; None if it is no plain one."""
-    if type(x) is _array and x.ndim == 2 and x.dtype in REAL:
-        return _ones(x.shape[0], x.dtype).dot(x)
-    return None
+    if type(x) is not _array or x.ndim != 2 or x.dtype not in REAL:
+        return None
+    z = engines.sums.over_rows(x) if x.size > _LARGE else None
+    return _ones(x.shape[0], x.dtype).dot(x) if z is None else z
 
 
 def highest(x: Any, axis: int) -> Any:
