@@ -273,15 +273,21 @@ def _resume_all(
             if not z.restarts:  # as ``release``, in no call
                 z.saved, z.left, z.right = FREED, None, None
         elif id(z) in this.ends:
-            captured[id(z)] = z.cotangent
+            captured[id(z)] = _settled(z)
             _put(z, None)
         else:
+            z_bar = _settled(z)
             if type(z) is Recorder and z.hooks is not None:
-                z.cotangent = hooked(z, z.cotangent, create)
+                z.cotangent = hooked(z, z_bar, create)
             if id(z) in captured:
                 captured[id(z)] = z.cotangent
             _resume_carefully(z, heap, leaves, retain, create, this)
         heappop(heap)
+
+
+def _settled(z: Any) -> Any:
+    """What has come to a receiver; nothing waits there any longer."""
+    return z.settled() if type(z) is Recorder else z.cotangent
 
 
 def _expect(x: Any, heap: list[Any], leaves: dict[Any, Any]) -> None:

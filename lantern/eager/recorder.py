@@ -18,6 +18,7 @@ from lantern.core.dispatch import kind_of, operand_count
 from lantern.core.namespace import namespace
 from lantern.core.value import Level, Receiver, Replayable, base
 from lantern.eager.packed import ever, hooks, packed, unpacked
+from lantern.eager.parts import LEAST, Parts, place
 from lantern.eager.versions import check_arrays, last_write, order
 from lantern.errors import EagerError
 from lantern.tensor.accumulate.accumulator import Accumulator
@@ -37,6 +38,9 @@ STANDIN = object()
 NOTHING = (0.0, 0.0)
 # The saved operands of a rule that has been resumed for the last time.
 FREED: Any = ("freed",)
+
+# The mask of a recorder at which ``Parts`` wait, which no short way knows.
+WAITING: Any = ("waiting",)
 
 SECOND_TIME = (
     "Trying to backward through the graph a second time (or directly access saved "
@@ -121,10 +125,14 @@ class Recorder(Accumulator):
         if (
             type(z_bar) not in buffers
             or z_bar.dtype is not self.dtype
-            or not (total is None or type(total) is type(z_bar))
+            or not (total is None or type(total) in (type(z_bar), Parts))
             or not _BASIC.issuperset(map(type, parts))
         ):
             return False
+        if total is None or type(total) is Parts:
+            if self._waits(index, z_bar):
+                return True
+            total = self.settled()
         if total is None:
             self.cotangent = total = namespace(z_bar).zeros(self.shape, self.dtype)
             total[index] = z_bar
@@ -134,6 +142,19 @@ class Recorder(Accumulator):
             total[index] += z_bar
         self.owned, self.mask = True, None
         return True
+
+    def _waits(self, index: Any, z_bar: Any) -> bool:
+        """Whether the cotangent of a view waits here for those beside it."""
+        total = self.cotangent
+        if total is None and (z_bar.size < LEAST or self.function is None):
+            return False
+        found = place(index, self.shape)
+        if found is None:
+            return False
+        if total is None:
+            self.cotangent = total = Parts(self.shape, *found[:2])
+            self.owned, self.mask = False, WAITING
+        return bool(total.take(*found, z_bar))
 
     def collect(self, contribution: Any, size: int, room: float) -> None:
         """Let a contribution wait at a leaf; a first product only if that pays."""
@@ -155,6 +176,9 @@ class Recorder(Accumulator):
         total = self.cotangent
         if type(total) is DeferredSum:
             total = self.cotangent = total.settle()
+        elif type(total) is Parts:
+            total = self.cotangent = total.whole()
+            self.owned, self.mask = True, None
         return total
 
     def dense_grad(self) -> Any:
@@ -163,10 +187,12 @@ class Recorder(Accumulator):
         return grad.dense(self.shape) if isinstance(grad, Contribution) else grad
 
     def settle(self, rule: Any, z_bar: Any, operands: Sequence[Any]) -> None:
-        """As ``Accumulator.settle``; a mask ends where a rule mixes all elements."""
+        """As there; parts that wait are joined; masks end where elements mix."""
         mask: Any = self.mask
         self.suspended = None  # a pass that begins in it finds it started by nobody
-        if type(mask) in buffers and kind_of(rule) not in ("elementwise", "linear"):
+        if type(z_bar) is Parts:
+            z_bar, self.mask = z_bar.whole(), None
+        elif type(mask) in buffers and kind_of(rule) not in ("elementwise", "linear"):
             # A GPU would have to wait for the answer, each time.
             on_host = type(mask) is np.ndarray
             self.mask = mask if on_host and not mask.any() else None
