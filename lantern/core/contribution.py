@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from lantern.core.namespace import namespace
 
-__all__ = ["Call", "Contribution", "Masked", "WithMask"]
+__all__ = ["Call", "Contribution", "Masked", "WithMask", "Zeroed"]
 
 Call = tuple[Any, ...]  # a function and its arguments
 
@@ -94,6 +94,16 @@ class Masked(Contribution):
             with namespace(self.condition).ignore_fp_warnings():
                 z_bar = z_bar.dense(shape)
         return namespace(self.condition, z_bar).where(self.condition, z_bar, 0)
+
+
+class Zeroed(Masked):
+    """A masked cotangent that is nothing already where the condition does not hold."""
+
+    __slots__ = ()
+
+    def dense(self, shape: tuple[int, ...]) -> Any:
+        """The cotangent as it is."""
+        return self.z_bar
 
 
 class WithMask(Contribution):

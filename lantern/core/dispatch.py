@@ -32,6 +32,7 @@ from lantern.errors import ArgumentError
 
 __all__ = [
     "begin",
+    "begun_by",
     "first",
     "from_lists",
     "kind_of",
@@ -59,8 +60,13 @@ _FIXED = frozenset({type(None), bool, int, float, str, tuple})
 
 def kind_of(rule: Any) -> str:
     """The kind of the operation that a started rule came from."""
+    return begun_by(rule).kind
+
+
+def begun_by(rule: Any) -> Op:
+    """The operation that a started rule came from."""
     started: Any = rule.started if isinstance(rule, Replayable) else rule
-    return by_code[started.gi_code].kind
+    return by_code[started.gi_code]
 
 
 def operand_count(rule: Replayable) -> int:

@@ -89,23 +89,18 @@ HARMLESS = {
         ("-> False", "self.cotangent, self.owned, self.mask = buffer, True"): (
             "speed: the next one is added in an array of its own"
         ),
-        ("condition negated", "if type(condition) not in buffers or"): (
-            "speed: the general way, for conditions are truths"
+        ("In -> NotIn", "plain = type(condition) in buffers and"): (
+            "speed: the general way"
         ),
-        ("-> And", "if type(condition) not in buffers or"): (
+        ("Eq -> NotEq", "plain = type(condition) in buffers and"): (
+            "speed: the general way"
+        ),
+        ("-> Or", "plain = type(condition) in buffers and"): (
             "speed: a short way for other libraries, too"
         ),
-        ("NotIn -> In", "if type(condition) not in buffers or"): (
-            "speed: the general way"
-        ),
-        ("NotEq -> Eq", "if type(condition) not in buffers or"): (
-            "speed: the general way"
-        ),
-        ("returns None", "return condition.ndim <= len(shape) and all("): (
-            "speed: the general way"
-        ),
-        ("LtE -> Lt", "return condition.ndim <= len(shape) and all("): (
-            "speed: the general way"
+        ("returns None", "return plain and broadcasts("): "speed: the general way",
+        ("-> Or", "return plain and broadcasts("): (
+            "speed: the general way, for conditions are truths"
         ),
         ("-> True", "if earlier is False and _broadcasts("): "speed: the general way",
         ("-> 1", "size: int = 0) -> Self:"): "speed: of unknown size, it is small",

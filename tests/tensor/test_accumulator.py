@@ -115,6 +115,21 @@ def test_what_comes_beside_branches_counts_everywhere(name, order):
     np.testing.assert_allclose(grad(f)(V), numeric, rtol=1e-6)
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_sums_keep_what_came_through_a_branch(turn, rows):
+    """Where none was taken, not even the nan of a root comes back."""
+
+    def f(x):
+        root = lantern.sqrt(x) - x + (np.ones((rows, 3)) + x)
+        return lantern.sum(lantern.where(V > 0, turn * root, 0.0))
+
+    with np.errstate(invalid="ignore"):
+        found = grad(f)(V)
+    right = np.where(V > 0, turn * rows * 0.5 / np.sqrt(np.abs(V)), 0)
+    np.testing.assert_allclose(found, right)
+
+
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @pytest.mark.parametrize(
     "square", [lambda x, w: x * (x * w), lambda x, w: (w * x) * x], ids=["x", "y"]

@@ -20,7 +20,7 @@ from lantern.torch.nn import (
     sequences,
     windows,
 )
-from lantern.torch.tensor import views
+from lantern.torch.tensor import scaling, views
 
 random = np.random.default_rng(1)
 
@@ -73,6 +73,8 @@ CASES = {
     "gelu": (rules._gelu, (draw(3, 4),), {}),
     "leaky_relu": (rules._leaky_relu, (draw(3, 4),), {"slope": -0.3}),
     "silu": (rules._silu, (draw(3, 4),), {}),
+    "multiplied": (scaling.multiplied, (draw(3, 4),), {"number": 0.3}),
+    "divided": (scaling.divided, (draw(3, 4),), {"number": -0.3}),
     "hardswish": (rules._hardswish, (np.array([-3.5, -2.0, 0.6, 4.0]),), {}),
     "euclidean": (products._euclidean, (draw(2, 5, 3), draw(4, 3)), {}),
     "huber": (rules._huber, (np.array([-2.0, -0.3, 0.6, 1.4]),), {"delta": 0.7}),

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
-from lantern.core.contribution import Contribution, Masked, WithMask
-from lantern.core.dispatch import kind_of
+from lantern.core.contribution import Contribution, Masked, WithMask, Zeroed
+from lantern.core.dispatch import begun_by
 from lantern.core.error_propagation import fail
 from lantern.core.namespace import namespace
 from lantern.core.value import (
@@ -24,6 +24,7 @@ from lantern.core.value import (
     is_complex,
     too_few_contributions,
 )
+from lantern.engines.arrays import broadcasts
 from lantern.tensor.backend.numpy_namespace import (
     NUMPY,
     REAL,
@@ -265,9 +266,10 @@ class Accumulator(Receiver):
     def settle(self, rule: Any, z_bar: Any, operands: Sequence[Any]) -> None:
         """As ``Receiver.settle``; what came through no branch stays zero."""
         if self.mask is not None:
-            kind = kind_of(rule)
+            operation = begun_by(rule)
+            kind = operation.kind
             if kind == "elementwise":
-                rule = _through_mask(rule, self.mask)
+                rule = _through_mask(rule, self.mask, operation.additive)
                 next(rule)
             elif kind == "linear" and not any(
                 x is not None and x.holds_complex() for x in (self, *operands)
@@ -306,10 +308,8 @@ def _hand_out(rule: Any, z_bar: Any, receivers: Any, kind: Any) -> None:
 
 def _broadcasts(condition: Any, shape: tuple[int, ...]) -> bool:
     """Whether truths broadcast to a shape, without a sum over any axis."""
-    if type(condition) not in buffers or condition.dtype.kind != "b":
-        return False
-    pairs = zip(reversed(condition.shape), reversed(shape), strict=False)
-    return condition.ndim <= len(shape) and all(n in (1, m) for n, m in pairs)
+    plain = type(condition) in buffers and condition.dtype.kind == "b"
+    return plain and broadcasts(condition, shape)
 
 
 def _with_mask(rule: Any, mask: Any) -> Rule:
@@ -321,13 +321,14 @@ def _with_mask(rule: Any, mask: Any) -> Rule:
         yield None if x_bar is None else WithMask(x_bar)
 
 
-def _through_mask(rule: Any, mask: Any) -> Rule:
-    """A rule whose contributions are nothing outside the mask."""
+def _through_mask(rule: Any, mask: Any, additive: bool) -> Rule:
+    """A rule whose contributions are nothing outside the mask: sums' are already."""
+    kind = Zeroed if additive else Masked
     z_bar = yield
     while True:
         with ignore_fp_warnings():
             x_bar = rule.send(z_bar)
-        yield Masked(mask, x_bar) if hasattr(x_bar, "shape") else x_bar
+        yield kind(mask, x_bar) if hasattr(x_bar, "shape") else x_bar
 
 
 def _if_taken(rule: Any, mask: Any) -> Rule:

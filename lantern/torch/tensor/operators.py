@@ -22,6 +22,7 @@ from lantern.tensor.ops import products
 from lantern.tensor.ops import shape as manipulation
 from lantern.torch.tables import parameters, takes
 from lantern.torch.tensor import dtypes
+from lantern.torch.tensor import scaling as scales
 from lantern.torch.tensor.batches import beside, mappings
 from lantern.torch.tensor.detaching import in_transform
 from lantern.torch.tensor.dtypes import BOOL, F32, F64, I64, INEXACT, is_half, promoted
@@ -186,22 +187,25 @@ _SYMBOLS = {
     "matmul": (products.matmul, engine.matmul),
 }
 
+# The same for large tensors and a number.
+_SCALING = {"mul": scales.multiplied.rule, "truediv": scales.divided.rule}
+
 
 def binary(name: str) -> Any:
     """The method ``x op y``, with no step too many."""
     function, symbol = _SYMBOLS[name]
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
     elementwise = 0 if name == "matmul" else 2
+    scaling: Any = _SCALING.get(name)
     numbers = elementwise and {float, int}
     keeps: Any = NOTHING if name in ("add", "sub") else None
     # A constant factor comes last, so that what it is multiplied by is forgotten.
     turns = name == "mul"
-    scales = name in ("mul", "truediv")
     careful = _careful(function, name == "truediv")
 
     def operate(x: Any, y: Any) -> Any:
         a, level, left, right = x.primal, x.level, x.receiver, None
-        dtype, saved = a.dtype, keeps
+        dtype, saved, begin = a.dtype, keeps, rule
         if dtype is not F32 and dtype is not F64:
             return careful(x, y)
         if isinstance(y, Tensor):
@@ -220,8 +224,10 @@ def binary(name: str) -> Any:
                     return careful(x, y)
         elif numbers and type(y) in numbers:
             b = y
-            if scales:  # nothing of x is needed on the way back
+            if scaling:  # nothing of x is needed on the way back
                 saved = (STANDIN, b)
+                if a.size >= scales.LEAST and scales.is_scale(b):
+                    begin = scaling
         else:
             return careful(x, y)
         try:
@@ -233,7 +239,7 @@ def binary(name: str) -> Any:
             if not restarts:
                 saved = (a, b)
             return start(
-                rule(a, b), rule, saved, left, right, elementwise, None, restarts
+                begin(a, b), begin, saved, left, right, elementwise, None, restarts
             )
         except (ValueError, TypeError) as error:
             return again(operate, function, error, x, y)
