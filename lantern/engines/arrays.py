@@ -26,6 +26,7 @@ __all__ = [
     "join",
     "keep",
     "laid",
+    "multiply_up",
     "numbers_like",
     "order_of",
     "quotient",
@@ -140,6 +141,11 @@ def fill(x: Any, number: Any, condition: Any) -> None:
 def join(z: Any, arrays: Any, axis: int) -> None:
     """Write arrays side by side along an axis into another."""
     np.concatenate(arrays, axis, out=z)
+
+
+def multiply_up(x: Any, y: Any, z: Any) -> None:
+    """Write the sum of the products of each two rows into an array."""
+    np.vecdot(x, y, out=z)
 
 
 def keep(z: Any, x: Any, bits: Any) -> None:

@@ -60,3 +60,19 @@ def test_all_rows_of_other_arrays_are_not_for_it(x, two_threads):
 def test_one_thread_adds_up_all_rows_by_numpy(two_threads):
     engines.set_threads(1)
     assert sums.over_rows(drawn(1031, 1027)) is None
+
+
+@pytest.mark.parametrize("shape", [(1025, 2050), (5000, 421)])
+def test_products_of_rows(shape, two_threads):
+    x, y = drawn(*shape), drawn(*shape)[::-1].copy()
+    x[3, 5], y[4, 6] = np.nan, np.inf
+    np.testing.assert_array_equal(sums.of_products(x, y), np.vecdot(x, y))
+
+
+@pytest.mark.parametrize(
+    "x", [drawn(1023, 2060), drawn(1024, 2000), drawn(2100, 1000).T]
+)
+def test_products_of_other_rows_are_not_for_it(x, two_threads):
+    assert sums.of_products(x, x) is None
+    engines.set_threads(1)
+    assert sums.of_products(drawn(1025, 2050), drawn(1025, 2050)) is None

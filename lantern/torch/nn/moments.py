@@ -8,6 +8,7 @@ example ``x * scale + shift``; what has rows of parameters is done row by row.
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,16 +30,22 @@ def _kind(x: Any, axes: Any, shape: Any) -> tuple[str, int, int] | None:
     """
     if type(x) is not np.ndarray or x.dtype not in REAL or not x.flags.c_contiguous:
         return None
-    axes = tuple(sorted(axis % x.ndim for axis in axes))
-    first = x.ndim - len(axes)
-    if x.ndim > 2 and axes == (0, *range(2, x.ndim)):
-        return ("batch", 1, x.shape[1]) if math.prod(shape) == x.shape[1] else None
-    if not axes or axes != tuple(range(first, x.ndim)):
+    return _kind_of(x.shape, tuple(axes), tuple(shape))
+
+
+@lru_cache(512)
+def _kind_of(lengths: Any, axes: Any, shape: Any) -> tuple[str, int, int] | None:
+    ndim = len(lengths)
+    axes = tuple(sorted(axis % ndim for axis in axes))
+    first = ndim - len(axes)
+    if ndim > 2 and axes == (0, *range(2, ndim)):
+        return ("batch", 1, lengths[1]) if math.prod(shape) == lengths[1] else None
+    if not axes or axes != tuple(range(first, ndim)):
         return None
-    if tuple(shape) == x.shape[first:]:
+    if shape == lengths[first:]:
         return "rows", 1, math.prod(shape)
     lead = len(shape) - len(axes)  # the axes of the groups
-    if lead < 0 or x.ndim - len(shape) != 1:
+    if lead < 0 or ndim - len(shape) != 1:
         return None
     groups = math.prod(shape[:lead])
     return "groups", groups, math.prod(shape) // groups
@@ -141,7 +148,14 @@ def _added(cube: Any) -> Any:
 
 def _products(x: Any, y: Any) -> Any:
     """The product of each row with its partner."""
-    return _in_pieces(np.vecdot, x, y)
+    return _in_pieces(_multiplied_up, x, y)
+
+
+def _multiplied_up(x: Any, y: Any) -> Any:
+    """The same, of short rows."""
+    width = x.shape[-1]
+    sums = engines.sums.of_products(x.reshape(-1, width), y.reshape(-1, width))
+    return np.vecdot(x, y) if sums is None else sums.reshape(x.shape[:-1])
 
 
 def _in_pieces(add: Any, *rows: Any) -> Any:
@@ -185,9 +199,9 @@ def _averaged(kind: Any, sums: Any, size: int) -> Any:
 
 def _spread(kind: Any, means: Any, examples: int) -> Any:
     """Means of channels or groups, for each channel of each example."""
-    _, groups, channels = kind
-    shape = (examples, groups, channels)
-    return np.broadcast_to(means, shape).reshape(examples, groups * channels)
+    name, _, channels = kind
+    axis, times = (0, examples) if name == "batch" else (2, channels)
+    return means.repeat(times, axis).reshape(examples, -1)
 
 
 def pulled_back(
