@@ -145,16 +145,17 @@ class Recorder(Accumulator):
 
     def _waits(self, index: Any, z_bar: Any) -> bool:
         """Whether the cotangent of a view waits here for those beside it."""
-        total = self.cotangent
-        if total is None and (z_bar.size < LEAST or self.function is None):
+        parts = self.cotangent
+        if parts is None and (z_bar.size < LEAST or self.function is None):
             return False
         found = place(index, self.shape)
         if found is None:
             return False
-        if total is None:
-            self.cotangent = total = Parts(self.shape, *found[:2])
+        if parts is None:
+            total = namespace(z_bar).empty(self.shape, self.dtype)
+            self.cotangent = parts = Parts(total, *found[:2])
             self.owned, self.mask = False, WAITING
-        return bool(total.take(*found, z_bar))
+        return bool(parts.take(index, *found, z_bar))
 
     def collect(self, contribution: Any, size: int, room: float) -> None:
         """Let a contribution wait at a leaf; a first product only if that pays."""

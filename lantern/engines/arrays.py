@@ -23,7 +23,6 @@ __all__ = [
     "fit",
     "from_last",
     "in_rows",
-    "join",
     "keep",
     "laid",
     "multiply_up",
@@ -136,11 +135,6 @@ def filled(n: int, value: float) -> Any:
 def fill(x: Any, number: Any, condition: Any) -> None:
     """Write a number into an array where a condition holds."""
     np.copyto(x, number, where=condition)
-
-
-def join(z: Any, arrays: Any, axis: int) -> None:
-    """Write arrays side by side along an axis into another."""
-    np.concatenate(arrays, axis, out=z)
 
 
 def multiply_up(x: Any, y: Any, z: Any) -> None:

@@ -53,19 +53,6 @@ def test_other_arrays_are_not_for_it(x, condition, two_threads):
     np.testing.assert_array_equal(xp.where(condition, number, x), right)
 
 
-@pytest.mark.parametrize("axis", [1, 2])
-def test_joined(axis, two_threads):
-    arrays = [drawn(5, 200, 300), drawn(200, 300, 5).transpose(2, 0, 1)] * 2
-    right = np.concatenate(arrays, axis)
-    np.testing.assert_array_equal(copies.joined(arrays, axis), right)
-
-
-def test_what_is_not_joined(two_threads):
-    assert copies.joined([drawn(5, 200, 600)] * 2, 0) is None
-    assert copies.joined([drawn(5, 20, 30)] * 2, 1) is None
-    assert copies.joined([drawn(5, 200, 600).astype("d")] * 2, 1) is None
-
-
 class TestTeam:
     def test_each_turn_is_taken_once_by_several_threads(self, two_threads):
         taken, both = [], threading.Barrier(2, timeout=60)
