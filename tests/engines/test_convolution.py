@@ -28,6 +28,8 @@ CASES = {
     "1x1 in steps, many channels": ((2, 128, 14, 15), (96, 128, 1, 1), {"stride": 2}),
     "1x1, many examples": ((32, 16, 9, 8), (64, 16, 1, 1), {}),
     "1x1, large": ((2, 64, 48, 47), (64, 64, 1, 1), {}),
+    "1x1 in steps, large": ((2, 64, 49, 94), (64, 64, 1, 1), {"stride": (1, 2)}),
+    "1x1 in steps, more windows": ((3, 64, 24, 19), (96, 64, 1, 1), {"stride": 2}),
     "few pixels, many channels": ((2, 240, 5, 7), (288, 240, 3, 3), {"padding": 1}),
     "patches": ((2, 3, 12, 8), (5, 3, 4, 4), {"stride": 4}),
     "few channels in steps": (

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lantern import engines
 from lantern.core.value import Rule
-from lantern.engines import arithmetic as engine
 from lantern.op import additive
 
 __all__ = ["LEAST", "divided", "is_scale", "multiplied"]
@@ -52,12 +52,12 @@ def _divided(x: Any, /, number: float) -> Rule:
 
 
 def _times(x: Any, number: float) -> Any:
-    z = engine.multiplied(x, number) if type(x) is np.ndarray else None
+    z = engines.arithmetic.multiplied(x, number) if type(x) is np.ndarray else None
     return x * number if z is None else z
 
 
 def _over(x: Any, number: float) -> Any:
-    z = engine.divided(x, number) if type(x) is np.ndarray else None
+    z = engines.arithmetic.divided(x, number) if type(x) is np.ndarray else None
     return x / number if z is None else z
 
 
