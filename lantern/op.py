@@ -87,6 +87,9 @@ def elementwise(rule: Rule[P]) -> Callable[P, Any]:
 def additive(rule: Rule[P]) -> Callable[P, Any]:
     """Like ``elementwise``, for a sum of the operands, which the rule does not keep.
 
+    They may be multiplied by finite numbers: where the cotangent is 0, so is what each
+    operand receives, and nobody looks after that again.
+
     Example:
         >>> import lantern
         >>> @additive

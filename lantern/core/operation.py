@@ -32,7 +32,8 @@ class Op:
         arity: how many differentiable operands it has; -1 for any number.
         function: the operation on plain and tracked values.
         own: whether the library wrote the rule, and not a user.
-        additive: whether it is a sum of its operands, which it does not keep.
+        additive: whether it is a sum of its operands, which it does not keep, perhaps
+            times finite numbers: its backward step makes 0 of 0.
         adjoint: whether its backward step is written as an adjoint, and so sees complex
             cotangents as they are.
         lazy: whether the rule may yield thunks, or what has to be fitted. Its operands

@@ -12,9 +12,9 @@ from lantern.engines.arrays import empty, filled, order_of, single
 from lantern.engines.chains import chain, over, times
 from lantern.engines.onednn import Layout, Primitive, is_on, threads
 
-__all__ = ["LEAST", "divided", "multiplied"]
+__all__ = ["divided", "multiplied"]
 
-LEAST = 1 << 18
+_LEAST = 1 << 18
 
 
 def multiplied(x: Any, number: float) -> Any:
@@ -36,7 +36,7 @@ def divided(x: Any, number: float) -> Any:
 
 
 def _scaled(x: Any, number: float, divides: bool) -> Any:
-    order = order_of(x) if x.size >= LEAST and single(x) else None
+    order = order_of(x) if x.size >= _LEAST and single(x) else None
     if order is None or not is_on() or (several := threads()) == 1:
         return None
     primitive = _primitive(x.size, divides, several)

@@ -370,12 +370,10 @@ def _filled(x: Any, condition: Any, number: Any) -> Any:
         return None
     if not broadcasts(condition, x.shape):
         return None
-    if x.size >= engines.copies.LEAST:
-        z = engines.copies.filled(x, condition, number)
-        if z is not None:
-            return z
-    z = x.copy("K")
-    np.copyto(z, number, where=condition)
+    z = engines.copies.filled(x, condition, number)
+    if z is None:
+        z = x.copy("K")
+        np.copyto(z, number, where=condition)
     return z
 
 

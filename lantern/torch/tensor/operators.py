@@ -188,7 +188,7 @@ _SYMBOLS = {
 }
 
 # The same for large tensors and a number.
-_SCALING = {"mul": scales.multiplied.rule, "truediv": scales.divided.rule}
+_SCALING = {"mul": scales.multiplied, "truediv": scales.divided}
 
 
 def binary(name: str) -> Any:
@@ -196,7 +196,7 @@ def binary(name: str) -> Any:
     function, symbol = _SYMBOLS[name]
     rule: Any = function.rule  # type: ignore[attr-defined]  # given by lantern.op
     elementwise = 0 if name == "matmul" else 2
-    scaling: Any = _SCALING.get(name)
+    scaling: Any = getattr(_SCALING.get(name), "rule", None)
     numbers = elementwise and {float, int}
     keeps: Any = NOTHING if name in ("add", "sub") else None
     # A constant factor comes last, so that what it is multiplied by is forgotten.

@@ -24,7 +24,7 @@ def is_scale(number: Any) -> bool:
 
 
 @additive
-def _multiplied(x: Any, /, number: float) -> Rule:
+def multiplied(x: Any, /, number: float) -> Rule:
     """A tensor times a number.
 
     Shapes:
@@ -38,7 +38,7 @@ def _multiplied(x: Any, /, number: float) -> Rule:
 
 
 @additive
-def _divided(x: Any, /, number: float) -> Rule:
+def divided(x: Any, /, number: float) -> Rule:
     """A tensor over a number.
 
     Shapes:
@@ -59,7 +59,3 @@ def _times(x: Any, number: float) -> Any:
 def _over(x: Any, number: float) -> Any:
     z = engines.arithmetic.divided(x, number) if type(x) is np.ndarray else None
     return x / number if z is None else z
-
-
-multiplied: Any = _multiplied
-divided: Any = _divided
