@@ -63,16 +63,23 @@ def test_one_thread_adds_up_all_rows_by_numpy(two_threads):
 
 
 @pytest.mark.parametrize("shape", [(1025, 2050), (5000, 421)])
-def test_products_of_rows(shape, two_threads):
+def test_sums_with_products_of_rows(shape, two_threads):
     x, y = drawn(*shape), drawn(*shape)[::-1].copy()
+    right = x.astype("d").sum(axis=1)
+    products = np.vecdot(x, y)
+    found = sums.with_products(x, y)
+    np.testing.assert_allclose(found[0], right, rtol=0, atol=6e-4)
+    np.testing.assert_array_equal(found[1], products)
     x[3, 5], y[4, 6] = np.nan, np.inf
-    np.testing.assert_array_equal(sums.of_products(x, y), np.vecdot(x, y))
+    found = sums.with_products(x, y)
+    assert np.flatnonzero(~np.isfinite(found[0])).tolist() == [3]
+    assert np.flatnonzero(~np.isfinite(found[1])).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(
-    "x", [drawn(1023, 2060), drawn(1024, 2000), drawn(2100, 1000).T]
+    "x", [drawn(1023, 2060), drawn(1024, 1000), drawn(2100, 1000).T]
 )
-def test_products_of_other_rows_are_not_for_it(x, two_threads):
-    assert sums.of_products(x, x) is None
+def test_other_rows_and_products_are_not_for_it(x, two_threads):
+    assert sums.with_products(x, x) is None
     engines.set_threads(1)
-    assert sums.of_products(drawn(1025, 2050), drawn(1025, 2050)) is None
+    assert sums.with_products(drawn(1025, 2050), drawn(1025, 2050)) is None

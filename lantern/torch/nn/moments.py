@@ -52,10 +52,19 @@ def _kind_of(lengths: Any, axes: Any, shape: Any) -> tuple[str, int, int] | None
 
 
 def _cubes(kind: Any, *arrays: Any) -> list[Any]:
-    """Arrays as (examples, channels, elements)."""
-    _, groups, channels = kind
-    examples = arrays[0].shape[0]
-    return [x.reshape(examples, groups * channels, -1) for x in arrays]
+    """Arrays as (examples, groups, channels, elements)."""
+    _, *parts = kind
+    return [x.reshape(len(x), *parts, -1) for x in arrays]
+
+
+def _flat(cube: Any) -> Any:
+    """The same as a matrix, with a row for each channel of each example."""
+    return cube.reshape(-1, cube.shape[-1])
+
+
+def _full(cube: Any, numbers: Any) -> Any:
+    """A number for each channel of each example, in the type of the elements."""
+    return np.full(cube.shape[:-1], numbers, cube.dtype)
 
 
 def normalised(
@@ -82,26 +91,25 @@ def normalised(
         return _rows(x, weight, bias, eps, kind[2])
     (cube,) = _cubes(kind, x)
     means, variances = _moments(kind, cube)
-    mean, scale = (
-        _spread(kind, m, len(cube)) for m in (means, (variances + eps) ** -0.5)
-    )
-    if weight is not None:
-        scale = scale * weight.reshape(-1)
-    shift = -mean * scale
-    if bias is not None:
-        shift = shift + bias.reshape(-1)
-    scale, shift = scale.astype(x.dtype), shift.astype(x.dtype)
-    z = engines.affine.scaled(cube.reshape(-1, cube.shape[2]), scale, shift)
-    if z is None:
-        z = _scaled(cube, scale[:, :, None], shift[:, :, None])
+    scale = (variances + eps) ** -0.5 * _own(kind, weight, 1)
+    z = _scaled(cube, scale, _own(kind, bias, 0) - means * scale)
     rows = (m.reshape(-1).astype(x.dtype) for m in (means, variances))
     return z.reshape(x.shape), *rows
 
 
+def _own(kind: Any, p: Any, value: float) -> Any:
+    """A number for each channel; a value where there are none."""
+    return value if p is None else p.reshape(kind[1:])
+
+
 def _scaled(x: Any, scale: Any, shift: Any) -> Any:
     """``x * scale + shift``."""
-    z = np.empty_like(x)
-    with _in_place(x.shape[2]):
+    scale, shift = _full(x, scale), _full(x, shift)
+    z = engines.affine.scaled(_flat(x), scale, shift)
+    if z is not None:
+        return z
+    z, scale, shift = np.empty_like(x), scale[..., None], shift[..., None]
+    with _in_place(x.shape[-1]):
         for part in _blocks(len(x), _step(x[0].size)):
             out = np.multiply(x[part], scale[part], out=z[part])
             out += shift[part]
@@ -110,9 +118,14 @@ def _scaled(x: Any, scale: Any, shift: Any) -> Any:
 
 def _scaled_both(x: Any, y: Any, scale: Any, slope: Any, shift: Any) -> Any:
     """``x * scale + y * slope + shift``."""
+    scale, slope, shift = (_full(x, p) for p in (scale, slope, shift))
+    z = engines.affine.scaled_both(_flat(x), scale, _flat(y), slope, shift)
+    if z is not None:
+        return z
+    scale, slope, shift = (p[..., None] for p in (scale, slope, shift))
     z, step = np.empty_like(x), _step(x[0].size)
     room = np.empty_like(x[:step])
-    with _in_place(x.shape[2]):
+    with _in_place(x.shape[-1]):
         for part in _blocks(len(x), step):
             out = np.multiply(x[part], scale[part], out=z[part])
             inner = np.multiply(y[part], slope[part], out=room[: len(out)])
@@ -133,29 +146,25 @@ def _in_place(width: int) -> Iterator[None]:
         yield
 
 
-def _sums(cube: Any) -> Any:
-    """The sum of each channel of each example."""
-    return _in_pieces(_added, cube)
+def _sums_and_products(x: Any, y: Any) -> Any:
+    """The sums of rows, and their products with their partners, in double precision."""
+    rows, both = (_flat(x), _flat(y)), None
+    if x.shape[-1] <= _PIECE:
+        both = engines.sums.with_products(*rows)
+    if both is None:
+        both = _in_pieces(_added, rows[0]), _products(*rows)
+    return (sums.reshape(x.shape[:-1]).astype(np.float64) for sums in both)
 
 
-def _added(cube: Any) -> Any:
-    """The same, of short rows: NumPy's by a product with ones, in less time."""
-    sums = engines.sums.of_rows(cube.reshape(-1, cube.shape[2]))
-    if sums is None:
-        return cube @ np.ones(cube.shape[2], cube.dtype)
-    return sums.reshape(cube.shape[:2])
+def _added(x: Any) -> Any:
+    """The sums of short rows: NumPy's by a product with ones, in less time."""
+    sums = engines.sums.of_rows(x)
+    return x @ np.ones(x.shape[1], x.dtype) if sums is None else sums
 
 
 def _products(x: Any, y: Any) -> Any:
     """The product of each row with its partner."""
-    return _in_pieces(_multiplied_up, x, y)
-
-
-def _multiplied_up(x: Any, y: Any) -> Any:
-    """The same, of short rows."""
-    width = x.shape[-1]
-    sums = engines.sums.of_products(x.reshape(-1, width), y.reshape(-1, width))
-    return np.vecdot(x, y) if sums is None else sums.reshape(x.shape[:-1])
+    return _in_pieces(np.vecdot, x, y)
 
 
 def _in_pieces(add: Any, *rows: Any) -> Any:
@@ -177,31 +186,22 @@ def _moments(kind: Any, cube: Any) -> tuple[Any, Any]:
     A variance is that of the squares less the square of the mean, unless the mean is so
     large beside it that the difference would have few digits.
     """
-    means = _averaged(kind, _sums(cube), cube.size)
-    squares = _averaged(kind, _products(cube, cube), cube.size)
+    means, squares = (_averaged(kind, s, cube) for s in _sums_and_products(cube, cube))
     variances = squares - means * means
     if not (squares <= 8 * variances).all():
-        found = np.empty(cube.shape[:2], cube.dtype)
-        for i, mean in enumerate(_spread(kind, means, len(cube)).astype(cube.dtype)):
-            centred = cube[i] - mean[:, None]
+        found, less = np.empty(cube.shape[:-1]), _full(cube, means)[..., None]
+        for i, example in enumerate(cube):
+            centred = example - less[i]
             found[i] = _products(centred, centred)
-        variances = _averaged(kind, found, cube.size)
+        variances = _averaged(kind, found, cube)
     return means, variances
 
 
-def _averaged(kind: Any, sums: Any, size: int) -> Any:
+def _averaged(kind: Any, sums: Any, cube: Any) -> Any:
     """The means over the elements of each channel or group, from sums of channels."""
-    name, groups, channels = kind
-    sums = sums.astype(np.float64).reshape(-1, groups, channels)
-    total = sums.sum(axis=0 if name == "batch" else 2, keepdims=True)
-    return total * (total.size / size)
-
-
-def _spread(kind: Any, means: Any, examples: int) -> Any:
-    """Means of channels or groups, for each channel of each example."""
-    name, _, channels = kind
-    axis, times = (0, examples) if name == "batch" else (2, channels)
-    return means.repeat(times, axis).reshape(examples, -1)
+    axis = 0 if kind[0] == "batch" else 2
+    total = sums.sum(axis=axis, keepdims=True)
+    return total * (total.size / cube.size)
 
 
 def pulled_back(
@@ -234,28 +234,18 @@ def pulled_back(
     if kind[0] == "rows":
         return _rows_back(z_bar, x, moments, weight, eps, kind[2])
     back, cube = _cubes(kind, z_bar, x)
-    name, groups, channels = kind
-    form = (1, groups, channels) if name == "batch" else (len(cube), groups, 1)
-    mean, scale = (
-        _spread(kind, m.astype(np.float64).reshape(form), len(cube))
-        for m in (moments[0], (moments[1] + x.dtype.type(eps)) ** -0.5)
-    )
-    total = _sums(back).astype(np.float64)
-    along = (_products(back, cube) - total * mean) * scale
-    factor = 1.0 if weight is None else weight.reshape(-1)
-    first, second = (
-        _spread(kind, _averaged(kind, s * factor, cube.size), len(cube))
-        for s in (total, along)
-    )
+    form = (1, 1, kind[2]) if kind[0] == "batch" else (len(cube), kind[1], 1)
+    mean, variance = (m.reshape(form).astype(np.float64) for m in moments)
+    scale = (variance + eps) ** -0.5
+    total, along = _sums_and_products(back, cube)
+    along -= total * mean
+    along *= scale
+    factor = _own(kind, weight, 1)
+    first, second = (_averaged(kind, s * factor, cube) for s in (total, along))
     slope = -scale * scale * second
     rest = -mean * slope - scale * first
-    factor, slope, rest = (p.astype(x.dtype) for p in (scale * factor, slope, rest))
-    rows, others = (a.reshape(-1, cube.shape[2]) for a in (back, cube))
-    x_bar = engines.affine.scaled_both(rows, factor, others, slope, rest)
-    if x_bar is None:
-        parts = (p[:, :, None] for p in (factor, slope, rest))
-        x_bar = _scaled_both(back, cube, *parts)
-    sums = (s.sum(axis=0).astype(x.dtype) for s in (along, total))
+    x_bar = _scaled_both(back, cube, scale * factor, slope, rest)
+    sums = (s.sum(axis=0).reshape(-1).astype(x.dtype) for s in (along, total))
     return x_bar.reshape(x.shape), *sums
 
 
