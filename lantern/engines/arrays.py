@@ -103,8 +103,13 @@ def empty(shape: Any, order: int) -> Any:
     return np.empty([shape[axis] for axis in there], np.float32).transpose(back)
 
 
-def empty_rows(shape: Any) -> Any:
-    """An array of single precision in the order of its axes, without values."""
+def empty_rows(shape: Any, like: Any = None) -> Any:
+    """An array of single precision in the order of its axes, without values.
+
+    Or in the order in which the axes of an array of the same shape lie in memory.
+    """
+    if like is not None and like.shape == shape:
+        return np.empty_like(like, np.float32, subok=False)
     return np.empty(shape, np.float32)
 
 

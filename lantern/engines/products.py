@@ -131,30 +131,41 @@ def _in_one_call(x: Any, y: Any, bias: Any = None) -> Any:
     return _multiplied(x, x.shape, of_x, y, of_y, bias) if pays else None
 
 
-def matmul(x: Any, y: Any) -> Any:
+def matmul(x: Any, y: Any, like: Any = None) -> Any:
     """``x @ y``; of many pairs of matrices by the engine where that takes less time.
 
+    Args:
+        x: an array.
+        y: another one.
+        like: an array in whose order of axes the engine lays the result, if it has the
+            shape: a cotangent, which will then go the array's way back without copies.
+
     Shapes:
-        x: (..., n, k); y: (..., k, m); result: (..., n, m)
+        x: (..., n, k); y: (..., k, m); like, result: (..., n, m)
     """
     if x.size * y.shape[-1] <= LEAST or not _are_many(x, y):
         return x @ y
     gaps = y.strides[-2] == 4 and y.strides[-1] > 4 * y.shape[-2]
     if gaps and y.size <= _SMALL and threads() == 1:
         return x @ in_rows(y)
+    if not single(like) or min(like.strides) <= 0:
+        like = None
+    elif like.strides[-1] > like.strides[-2]:
+        return matmul(y.mT, x.mT, like.mT).mT
     of_x, of_y = (tuple(step // 4 for step in a.strides) for a in (x, y))
-    z = _multiplied(x, x.shape, of_x, y, of_y)
+    z = _multiplied(x, x.shape, of_x, y, of_y, like=like)
     return x @ y if z is None else z
 
 
 def _multiplied(
-    x: Any, shape: Any, of_x: Any, y: Any, of_y: Any, bias: Any = None
+    x: Any, shape: Any, of_x: Any, y: Any, of_y: Any, bias: Any = None, like: Any = None
 ) -> Any:
     """One call for all products of arrays that lie so, x in a shape; perhaps None."""
-    primitive = _matrices(shape, of_x, y.shape, of_y, bias is not None, threads())
+    z = empty_rows((*y.shape[:-2], shape[-2], y.shape[-1]), like)
+    of_z = tuple(step // 4 for step in z.strides)
+    primitive = _matrices(shape, of_x, y.shape, of_y, of_z, bias is not None, threads())
     if primitive is None:
         return None
-    z = empty_rows((*y.shape[:-2], shape[-2], y.shape[-1]))
     primitive.run(x, y, *([] if bias is None else [bias]), z)
     return z
 
@@ -174,12 +185,12 @@ def _are_many(x: Any, y: Any) -> bool:
 
 @lru_cache(512)
 def _matrices(
-    x: Any, of_x: Any, y: Any, of_y: Any, biased: bool, _: int
+    x: Any, of_x: Any, y: Any, of_y: Any, of_z: Any, biased: bool, _: int
 ) -> Primitive | None:
     z = *y[:-2], x[-2], y[-1]
     row = (1,) * (len(z) - 1) + z[-1:]
     bias = Layout(row, steps(row)) if biased else None
-    layouts = Layout(x, of_x), Layout(y, of_y), bias, Layout(z, steps(z))
+    layouts = Layout(x, of_x), Layout(y, of_y), bias, Layout(z, of_z)
     description = described("matmul", *layouts)
     numbers = (_X, _WEIGHTS, _BIAS, _Z) if biased else (_X, _WEIGHTS, _Z)
     return description and Primitive(description, *numbers)

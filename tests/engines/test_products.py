@@ -317,6 +317,29 @@ class TestMatmul:
         assert len(asked) == (fit and (threads > 1 or other == "columns"))
         assert None not in asked
 
+    @pytest.mark.parametrize("order", MANY)
+    def test_lies_like_another(self, order, threads, asked):
+        x, y = drawn(6, 7, 40, 39), drawn(6, 7, 39, 41, seed=1)
+        like = MANY[order](drawn(6, 7, 40, 41))
+        found = products.matmul(x, y, like)
+        near(found, x.astype(float) @ y, 39)
+        assert None not in asked
+        if asked and order not in LEFT:
+            assert found.strides == np.empty_like(like).strides
+        assert (
+            found.size * 4
+            == sum(
+                (n - 1) * step
+                for n, step in zip(found.shape, found.strides, strict=True)
+            )
+            + 4
+        )  # without gaps
+
+    def test_another_of_another_shape_or_type_does_not_matter(self, asked):
+        x, y = drawn(42, 40, 39), drawn(42, 39, 41, seed=1)
+        for like in (drawn(1, 40, 41), drawn(41, 40), x.astype(float), 3.0):
+            near(products.matmul(x, y, like), x.astype(float) @ y, 39)
+
     @pytest.mark.parametrize(
         ("x", "y"),
         [
@@ -360,6 +383,24 @@ class TestMatmul:
         assert len(asked) == (3 if threads > 1 else 1)
         near(x.grad.numpy(), z_bar.astype(float) @ y.detach().numpy().mT, 40)
         near(y.grad.numpy(), x.detach().numpy().mT @ z_bar.astype(float), 40)
+
+    def test_cotangents_of_heads_lie_as_the_heads_do(self, threads):
+        (q, k), seen = (drawn(8, 40, 6, 32, seed=i) for i in range(2)), []
+        x, y = (torch.from_numpy(a).requires_grad_() for a in (q, k))
+        heads, keys = x.transpose(1, 2), y.transpose(1, 2).transpose(2, 3)
+        for z in (heads, keys):
+            z.register_hook(lambda z_bar: seen.append(z_bar.numpy()))
+        z_bar = drawn(8, 6, 40, 40, seed=2)
+        (heads @ keys).backward(torch.from_numpy(z_bar))
+        q_bar = (z_bar.astype(float) @ k.swapaxes(1, 2)).swapaxes(1, 2)
+        k_bar = (z_bar.astype(float).mT @ q.swapaxes(1, 2)).swapaxes(1, 2)
+        near(x.grad.numpy(), q_bar, 40)
+        near(y.grad.numpy(), k_bar, 40)
+        if threads > 1:
+            assert {a.strides for a in seen} == {
+                heads.detach().numpy().strides,
+                keys.detach().numpy().strides,
+            }
 
 
 @needs_engine

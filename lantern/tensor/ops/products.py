@@ -82,19 +82,19 @@ def matmul(x: Any, y: Any, /) -> Rule:
         z_bar = z_bar[..., None, :]
         yield Product(x[None], z_bar) if y.ndim == 2 else x[:, None] * z_bar
     else:
-        yield lambda: _product(z_bar, y.mT)
-        yield Product(x, z_bar)
+        yield lambda: _product(z_bar, y.mT, x)
+        yield Product(x, z_bar) if y.ndim == 2 else lambda: _product(x.mT, z_bar, y)
 
 
-def _product(x: Any, y: Any) -> Any:
-    """``x @ y``, in the way that takes NumPy least.
+def _product(x: Any, y: Any, like: Any) -> Any:
+    """``x @ y``, in the way that takes NumPy least, perhaps laid like an array.
 
     Of two matrices ``dot`` takes half of the time, of small ones less; of many, where
     nothing is summed over, a product of elements takes a quarter.
     """
     if type(x) is type(y) in buffers and x.ndim == y.ndim == 2:
         return x.dot(y)
-    return x * y if x.shape[-1] == 1 else engine.matmul(x, y)
+    return x * y if x.shape[-1] == 1 else engine.matmul(x, y, like)
 
 
 class Product(Contribution):
