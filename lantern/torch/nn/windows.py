@@ -23,7 +23,9 @@ from lantern.torch.nn.starting import fused
 __all__ = ["Form", "correlate", "inner", "spread", "with_padding"]
 
 
-_BLOCK = 1 << 18  # elements of windows that are worked on at a time
+# Elements of windows that are worked on at a time. A core's cache holds 2 ** 18, whose
+# products are small for BLAS: these take 0.4 to 1.1 of the time, in one thread or two.
+_BLOCK = 1 << 21
 
 _WIDE = 256  # of at least so many windows an example is a product by itself
 
@@ -154,7 +156,7 @@ def _rows(w: Any, form: Form) -> Any:
 
 
 def _parts(x: Any, form: Form, channels: int) -> Any:
-    """Parts of the examples, the windows of each of which stay in the cache."""
+    """Parts of the examples, by how many elements the windows of each have."""
     examples = x.shape[0]
     if not isinstance(x, np.ndarray):  # a GPU takes all of them at once
         return [slice(0, examples)]
