@@ -6,7 +6,6 @@ computed, that may wait for others (``deferred_products``).
 
 import math
 from collections.abc import Callable
-from operator import iadd
 from typing import Any, ClassVar
 
 from lantern.core.contribution import Call, Contribution
@@ -115,11 +114,7 @@ class Product(Contribution):
         self.x, self.z_bar, self.own = x, z_bar, own
 
     def dense(self, shape: tuple[int, ...]) -> Any:
-        """The product; for one matrix of a whole batch, as one."""
-        if len(shape) > 2:
-            x, z_bar = self.x, self.z_bar
-            one = x.shape[-2] == 1
-            return x.mT * z_bar if one else engine.matmul(x.mT, z_bar)
+        """The product: of a whole batch, as one."""
         x, z_bar = self.factors(shape)
         if type(x) is type(z_bar) in buffers:
             return self.multiplied(x, z_bar)
@@ -152,8 +147,6 @@ class Product(Contribution):
 
     def additions(self, buffer: Any, factor: float = 1.0) -> list[Call]:
         """As ``Contribution.additions``, without a matrix for the product."""
-        if len(buffer.shape) > 2:
-            return [(iadd, buffer, factor * self.dense(buffer.shape))]
         return [self.adding(buffer, *self.factors(buffer.shape), factor)]
 
     # A call that does ``buffer += factor * x.T @ z_bar``.
