@@ -167,7 +167,6 @@ HARMLESS = {
         ("NotIn -> In", "if x.shape[0] == 1 and type(x) not in buffers:"): (
             "speed: of one row the product is the same by either way"
         ),
-        ("Gt -> GtE", "if len(buffer.shape) > 2:"): "memory: a matrix of its own",
         ("Lt -> LtE", "math.prod(shape) < LARGE"): "speed: of one size",
         ("-> And", "if (kind is Accumulator or little)"): (
             "speed: the first product waits as well"
