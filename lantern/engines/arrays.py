@@ -25,6 +25,7 @@ __all__ = [
     "in_rows",
     "keep",
     "laid",
+    "laid_like",
     "multiply_up",
     "numbers_like",
     "order_of",
@@ -103,14 +104,14 @@ def empty(shape: Any, order: int) -> Any:
     return np.empty([shape[axis] for axis in there], np.float32).transpose(back)
 
 
-def empty_rows(shape: Any, like: Any = None) -> Any:
-    """An array of single precision in the order of its axes, without values.
-
-    Or in the order in which the axes of an array of the same shape lie in memory.
-    """
-    if like is not None and like.shape == shape:
-        return np.empty_like(like, np.float32, subok=False)
+def empty_rows(shape: Any) -> Any:
+    """An array of single precision in the order of its axes, without values."""
     return np.empty(shape, np.float32)
+
+
+def laid_like(x: Any) -> Any:
+    """An array of another's shape and type whose axes lie as its do, without values."""
+    return np.empty_like(x)
 
 
 def empty_like(x: Any, shape: Any) -> Any:

@@ -35,6 +35,7 @@ from lantern.engines.arrays import (
     address,
     empty_rows,
     in_rows,
+    laid_like,
     room,
     single,
     steps,
@@ -148,7 +149,8 @@ def matmul(x: Any, y: Any, like: Any = None) -> Any:
     gaps = y.strides[-2] == 4 and y.strides[-1] > 4 * y.shape[-2]
     if gaps and y.size <= _SMALL and threads() == 1:
         return x @ in_rows(y)
-    if not single(like) or min(like.strides) <= 0:
+    shape = *x.shape[:-1], y.shape[-1]
+    if not single(like) or like.shape != shape or min(like.strides) <= 0:
         like = None
     elif like.strides[-1] > like.strides[-2]:
         return matmul(y.mT, x.mT, like.mT).mT
@@ -161,7 +163,8 @@ def _multiplied(
     x: Any, shape: Any, of_x: Any, y: Any, of_y: Any, bias: Any = None, like: Any = None
 ) -> Any:
     """One call for all products of arrays that lie so, x in a shape; perhaps None."""
-    z = empty_rows((*y.shape[:-2], shape[-2], y.shape[-1]), like)
+    shape_of_z = *y.shape[:-2], shape[-2], y.shape[-1]
+    z = empty_rows(shape_of_z) if like is None else laid_like(like)
     of_z = tuple(step // 4 for step in z.strides)
     primitive = _matrices(shape, of_x, y.shape, of_y, of_z, bias is not None, threads())
     if primitive is None:

@@ -208,9 +208,9 @@ def _spread_out(z: Any, w: Any, form: Form) -> Any:
     if _is_product(form):
         x = rows[0] @ z.reshape(*z.shape[:2], -1)
         return x.reshape(len(z), -1, *form.lengths)
-    if len(w) <= w.shape[1] and (turned := _turned(form)) is not None:
-        there = w.swapaxes(0, 1)[(..., *[slice(None, None, -1)] * len(form.size))]
-        return engine.channels_last(_gathered(z, there, turned), form)
+    if len(w) <= w.shape[1] and (back := _turned(form)) is not None:
+        turned = w.swapaxes(0, 1)[(..., *[slice(None, None, -1)] * len(form.size))]
+        return engine.channels_last(_gathered(z, turned, back), form)
     channels, dtype = w.shape[1] * form.groups, np.result_type(z, w)
     out = xp.empty((z.shape[0], channels, *form.lengths), dtype=dtype)
     for part in _parts(z, form, channels):
