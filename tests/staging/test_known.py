@@ -16,7 +16,8 @@ FACTOR = 3.0
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Where code is kept, and nothing is at first."""
+    """Where code is kept, and nothing is at first: not what earlier tests began."""
+    wait()
     monkeypatch.setenv("LANTERN_JIT", "tiers")
     monkeypatch.setenv("LANTERN_JIT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
