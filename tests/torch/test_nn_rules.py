@@ -20,7 +20,8 @@ from lantern.torch.nn import (
     sequences,
     windows,
 )
-from lantern.torch.tensor import scaling, views
+from lantern.torch.tensor import layouts, scaling, views
+from lantern.torch.tensor.layouts import FORMATS
 
 random = np.random.default_rng(1)
 
@@ -74,6 +75,7 @@ CASES = {
     "leaky_relu": (rules._leaky_relu, (draw(3, 4),), {"slope": -0.3}),
     "silu": (rules._silu, (draw(3, 4),), {}),
     "multiplied": (scaling.multiplied, (draw(3, 4),), {"number": 0.3}),
+    "copied": (layouts.copied, (draw(3, 4).T,), {"form": FORMATS["contiguous_format"]}),
     "divided": (scaling.divided, (draw(3, 4),), {"number": -0.3}),
     "hardswish": (rules._hardswish, (np.array([-3.5, -2.0, 0.6, 4.0]),), {}),
     "euclidean": (products._euclidean, (draw(2, 5, 3), draw(4, 3)), {}),

@@ -32,13 +32,13 @@ from lantern.torch.tensor.detaching import array_of_tensor as base
 from lantern.torch.tensor.devices import address, as_array
 from lantern.torch.tensor.dlpack import METHODS as EXPORTING
 from lantern.torch.tensor.dtypes import Size, as_numpy_dtype, type_name
-from lantern.torch.tensor.layouts import FORMATS, laid, lies, strided
+from lantern.torch.tensor.layouts import FORMATS, copied, laid, lies, strided
 from lantern.torch.tensor.layouts import layout as _layout
 from lantern.torch.tensor.operators import call, cast, in_memory, refuse_numbers, unary
 from lantern.torch.tensor.tensor import Tensor, fresh, numpy_face, torch_face
 from lantern.vectorizing.batched import Batched
 
-_copied = unary(arithmetic.positive)
+_copied, _copied_so = unary(arithmetic.positive), unary(copied)
 _PRESERVE, _IN_ROWS = FORMATS["preserve_format"], FORMATS["contiguous_format"]
 
 
@@ -54,8 +54,12 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
         tensor([1, 2])
     """
     if input.level is not UNTRACKED:
-        plain = input.level.is_derivative
-        z = _copied(input) if plain else torch_face(numpy_face(input).copy())
+        if not input.level.is_derivative:
+            z = torch_face(numpy_face(input).copy())
+        elif memory_format is None:
+            z = _copied(input)
+        else:
+            z = _copied_so(input, form=memory_format)
     elif (array := as_array(base(input))).flags.c_contiguous or 0 in array.strides:
         z = fresh(array.copy())
     else:

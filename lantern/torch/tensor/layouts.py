@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from lantern.core.namespace import namespace
+from lantern.core.value import Rule
 from lantern.engines import plan as engine
 from lantern.errors import EagerError
+from lantern.op import additive
 from lantern.torch.tensor.batches import first_example
 from lantern.vectorizing.batched import Batched
 
-__all__ = ["laid", "layout", "lies", "like_leaf", "memory_format"]
+__all__ = ["copied", "laid", "layout", "lies", "like_leaf", "memory_format"]
 
 
 class layout:
@@ -166,3 +168,18 @@ def laid(array: Any, form: Any) -> Any:
     rows = namespace(rows).ascontiguousarray(rows)
     order = _ORDERS.get(form.name)
     return rows if order is None else rows.transpose(np.argsort(order).tolist())
+
+
+@additive
+def copied(x: Any, /, form: Any) -> Rule:
+    """The elements of x in a new array, which lies as a format says.
+
+    Shapes:
+        x: (...); result: (...)
+
+    Rule:
+        x_bar = z_bar
+    """
+    z = laid(x, form) if type(x) is np.ndarray else x
+    z_bar = yield (+x if z is x else z, x := None, z := None)[0]
+    yield z_bar

@@ -102,6 +102,7 @@ class Node(ABC):  # noqa: B024 - its subclasses are registered, as in PyTorch
 # Where PyTorch calls an operation otherwise.
 _NAMES = {
     "affine": "addmm",
+    "copied": "clone",
     "correlate": "convolution",
     "divide": "div",
     "divided": "div",
