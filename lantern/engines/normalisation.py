@@ -55,7 +55,7 @@ def normalised(
     fit = (p is None or (single(p) and p.size == size) for p in (weight, bias))
     if kind is None or not all(fit):
         return None
-    rows = x if kind == LAST else _rows(x, axes)
+    rows = x if kind == LAST else _rows(x, size)
     plan = _forward(rows.shape, kind, eps, threads())
     if plan is None:
         return None
@@ -96,7 +96,8 @@ def pulled_back(
     if kind == LAST:
         (rows, _), (z_bar, order) = laid(x), laid(z_bar)
     else:
-        rows, z_bar, order = _rows(x, axes), _rows(z_bar, axes), FIRST
+        size = math.prod(shape)
+        rows, z_bar, order = _rows(x, size), _rows(z_bar, size), FIRST
     plan = _backward(rows.shape, order, kind, eps, threads())
     if plan is None:
         return None
@@ -113,16 +114,19 @@ def _kind(x: Any, axes: Any, shape: Any) -> int | None:
 
     None where that is not for the engine.
     """
-    if not is_on():
-        return None
-    axes = tuple(sorted(axis % x.ndim for axis in axes))
-    if 2 <= x.ndim <= 5 and axes == (0, *range(2, x.ndim)):
-        fits = math.prod(shape) == x.shape[1] and laid(x)[1] == LAST
-        return LAST if fits else None
-    first = x.ndim - len(axes)
-    rows = axes and axes == tuple(range(first, x.ndim))
-    rows = rows and math.prod(shape) <= _LONGEST
-    return FIRST if rows and tuple(shape) == x.shape[first:] else None
+    kind = _kind_of(x.shape, tuple(axes), tuple(shape)) if is_on() else None
+    return None if kind == LAST and laid(x)[1] != LAST else kind
+
+
+@lru_cache(512)
+def _kind_of(lengths: Any, axes: Any, shape: Any) -> int | None:
+    """As ``_kind``, of an array whose channels are last in memory."""
+    ndim = len(lengths)
+    axes = tuple(sorted(axis % ndim for axis in axes))
+    if 2 <= ndim <= 5 and axes == (0, *range(2, ndim)):
+        return LAST if math.prod(shape) == lengths[1] else None
+    rows = axes and axes == tuple(range(axes[0], ndim)) and shape == lengths[axes[0] :]
+    return FIRST if rows and math.prod(shape) <= _LONGEST else None
 
 
 def _row(p: Any, width: int, value: float) -> Any:
@@ -130,9 +134,9 @@ def _row(p: Any, width: int, value: float) -> Any:
     return filled(width, value) if p is None else in_rows(p).reshape(-1)
 
 
-def _rows(x: Any, axes: Any) -> Any:
-    """A matrix with a row for each mean."""
-    return in_rows(x).reshape(-1, math.prod(x.shape[x.ndim - len(axes) :]))
+def _rows(x: Any, size: int) -> Any:
+    """A matrix with a row, of so many elements, for each mean."""
+    return in_rows(x).reshape(-1, size)
 
 
 def _described(shape: Any, kind: int, eps: float) -> Any:
