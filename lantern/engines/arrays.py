@@ -1,7 +1,8 @@
 """Arrays as an engine takes them: the only file of this room that names NumPy."""
 
 import math
-from ctypes import addressof, c_char
+from collections.abc import Callable, Iterable
+from ctypes import c_void_p
 from functools import lru_cache
 from typing import Any
 
@@ -25,10 +26,12 @@ __all__ = [
     "in_rows",
     "keep",
     "laid",
-    "laid_like",
+    "maker",
     "multiply_up",
     "numbers_like",
     "order_of",
+    "pointer",
+    "pointers",
     "quotient",
     "room",
     "single",
@@ -41,6 +44,9 @@ __all__ = [
 
 # Where the channels, the second axis, are in memory.
 FIRST, LAST = 0, 1
+
+_HEAD = object.__basicsize__  # bytes
+_at = c_void_p.from_address
 
 
 @lru_cache(64)
@@ -109,9 +115,17 @@ def empty_rows(shape: Any) -> Any:
     return np.empty(shape, np.float32)
 
 
-def laid_like(x: Any) -> Any:
-    """An array of another's shape and type whose axes lie as its do, without values."""
-    return np.empty_like(x)
+def maker(shape: Any, axes: Any = None) -> Callable[[], Any]:
+    """What makes arrays of single precision, without values and without gaps.
+
+    Args:
+        shape: theirs.
+        axes: in memory, from the outermost on; None for their own order.
+    """
+    if axes is None:
+        return lambda: np.empty(shape, np.float32)
+    lengths, back = [shape[axis] for axis in axes], np.argsort(axes).tolist()
+    return lambda: np.empty(lengths, np.float32).transpose(back)
 
 
 def empty_like(x: Any, shape: Any) -> Any:
@@ -119,17 +133,23 @@ def empty_like(x: Any, shape: Any) -> Any:
     return np.empty(shape, x.dtype)
 
 
-def address(x: Any) -> int:
-    """Where the first element of an array is in memory.
+def pointer(x: Any, kind: Any = c_void_p) -> Any:
+    """The pointer to the first element of an array, which is NumPy's own.
 
-    By the buffer that takes 0.3 µs, by NumPy's description 0.9.
+    NumPy's C interface has it behind the head of an object. To read it there takes
+    0.13 µs, by the buffer 1, by NumPy's description 3.
     """
-    if x.flags.carray:
-        try:
-            return addressof(c_char.from_buffer(x))
-        except ValueError:  # a type that buffers do not know
-            pass
-    found: int = x.__array_interface__["data"][0]
+    return kind.from_address(id(x) + _HEAD)
+
+
+def pointers(arrays: Iterable[Any]) -> list[Any]:
+    """The pointers to the first elements of arrays."""
+    return [_at(id(x) + _HEAD) for x in arrays]
+
+
+def address(x: Any) -> int:
+    """Where the first element of an array is in memory."""
+    found: int = pointer(x).value
     return found
 
 

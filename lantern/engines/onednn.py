@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from lantern.engines.arrays import address, filled, room
+from lantern.engines.arrays import address, filled, pointers, room
 from lantern.engines.openblas import leave_cores, take_cores
 from lantern.errors import EagerError, OptionError
 
@@ -351,11 +351,10 @@ class Primitive:
         except IndexError:
             arguments, memories = self._arguments()
         place = here.functions.dnnl_memory_set_data_handle
-        for memory, array in zip(memories, arrays, strict=False):
-            place(memory, address(array))
-        if self.scratch:
-            scratch = workroom(_SCRATCHPAD, self.scratch)  # alive until it has run
-            place(memories[-1], address(scratch))
+        if self.scratch:  # alive until it has run
+            arrays = *arrays, workroom(_SCRATCHPAD, self.scratch)
+        for memory, start in zip(memories, pointers(arrays), strict=True):
+            place(memory, start)
         status = here.functions.dnnl_primitive_execute(
             self.handle, here.stream, len(arguments), arguments
         )
@@ -418,8 +417,8 @@ class Joint:
         memories, row, calls = taken
         row[:] = numbers
         place = library().functions.dnnl_memory_set_data_handle
-        for memory, array in zip(memories, arrays, strict=False):
-            place(memory, address(array))
+        for memory, start in zip(memories, pointers(arrays), strict=False):
+            place(memory, start)
         *first, (run, handle, stream, count, arguments) = calls
         held = _Held(ctypes.addressof(arguments))
         held.owner, held.taken, held.arrays = self, taken, arrays

@@ -28,17 +28,21 @@ in columns with gaps between them are brought into rows for NumPy: 0.5 of oneDNN
 """
 
 import ctypes
+import math
+import operator
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
 from lantern.engines.arrays import (
-    address,
     empty_rows,
     in_rows,
-    laid_like,
+    maker,
+    pointer,
     room,
     single,
     steps,
+    steps_of,
     whole,
 )
 from lantern.engines.onednn import (
@@ -115,21 +119,32 @@ def affine(x: Any, weight: Any, bias: Any) -> Any:
 
 def _in_one_call(x: Any, y: Any, bias: Any = None) -> Any:
     """``x @ y + bias`` if that takes less time than ``sgemm``; or None."""
-    if not _is_faster() or x.shape[1] != y.shape[0]:
+    if not _is_faster():
         return None
-    x_lies, y_lies = _lies(x), _lies(y)
-    if x_lies is None or y_lies is None or x_lies[0] != b"N":
+    way = _layer_way(
+        x.shape, x.strides, y.shape, y.strides, bias is not None, threads()
+    )
+    return way and way(x, y, *([] if bias is None else [bias]))
+
+
+@lru_cache(512)
+def _layer_way(
+    x: Any, of_x: Any, y: Any, of_y: Any, biased: bool, number: int
+) -> Callable[..., Any] | None:
+    """What multiplies matrices that lie so, and adds a bias, in one call; or None."""
+    x_lies, y_lies = _lies(x, of_x), _lies(y, of_y)
+    if x_lies is None or y_lies is None or x[1] != y[0] or x_lies[0] != b"N":
         return None
-    (order, step), of_x, many = y_lies, (x_lies[1], 1), len(x) > _FEW
+    (order, step), many, size = y_lies, x[0] > _FEW, y[0] * y[1]
     if order == b"N":
-        pays, of_y = many and y.size <= _SMALL, (step, 1)
+        pays, of_y = many and size <= _SMALL, (step, 1)
     else:
-        pays, of_y = threads() > 1 or (many and bias is not None), (1, step)
-    fits = len(x) >= _MANY and y.size <= _MEDIUM and whole(x)
-    if fits and (order == b"T" or y.shape[0] >= y.shape[1]):
-        plan = _ordered(len(x), y.shape, of_y, bias is not None, threads())
-        return plan.run(x, y, *([] if bias is None else [bias]))
-    return _multiplied(x, x.shape, of_x, y, of_y, bias) if pays else None
+        pays, of_y = number > 1 or (many and biased), (1, step)
+    fits = x[0] >= _MANY and size <= _MEDIUM and of_x == (4 * x[1], 4)
+    if fits and (order == b"T" or y[0] >= y[1]):
+        return _ordered(x[0], y, of_y, biased, number).run
+    of_x = x_lies[1], 1
+    return _multiplier(x, of_x, y, of_y, biased, None, number) if pays else None
 
 
 def matmul(x: Any, y: Any, like: Any = None) -> Any:
@@ -144,59 +159,81 @@ def matmul(x: Any, y: Any, like: Any = None) -> Any:
     Shapes:
         x: (..., n, k); y: (..., k, m); like, result: (..., n, m)
     """
-    if x.size * y.shape[-1] <= LEAST or not _are_many(x, y):
+    fits = x.size * y.shape[-1] > LEAST and single(x) and single(y)
+    if not fits or not _is_faster():
         return x @ y
-    gaps = y.strides[-2] == 4 and y.strides[-1] > 4 * y.shape[-2]
-    if gaps and y.size <= _SMALL and threads() == 1:
-        return x @ in_rows(y)
-    shape = *x.shape[:-1], y.shape[-1]
-    if not single(like) or like.shape != shape or min(like.strides) <= 0:
-        like = None
-    elif like.strides[-1] > like.strides[-2]:
-        return matmul(y.mT, x.mT, like.mT).mT
-    of_x, of_y = (tuple(step // 4 for step in a.strides) for a in (x, y))
-    z = _multiplied(x, x.shape, of_x, y, of_y, like=like)
-    return x @ y if z is None else z
-
-
-def _multiplied(
-    x: Any, shape: Any, of_x: Any, y: Any, of_y: Any, bias: Any = None, like: Any = None
-) -> Any:
-    """One call for all products of arrays that lie so, x in a shape; perhaps None."""
-    shape_of_z = *y.shape[:-2], shape[-2], y.shape[-1]
-    z = empty_rows(shape_of_z) if like is None else laid_like(like)
-    of_z = tuple(step // 4 for step in z.strides)
-    primitive = _matrices(shape, of_x, y.shape, of_y, of_z, bias is not None, threads())
-    if primitive is None:
-        return None
-    primitive.run(x, y, *([] if bias is None else [bias]), z)
-    return z
-
-
-def _are_many(x: Any, y: Any) -> bool:
-    """Whether arrays are pairs of matrices that the engine multiplies in less time."""
-    if x.ndim < 3 or not (single(x) and single(y)) or x.shape[:-2] != y.shape[:-2]:
-        return False
-    (n, k), m = x.shape[-2:], y.shape[-1]
-    if k != y.shape[-2] or 1 in (n, m) or not _is_faster():
-        return False
-    if threads() == 1 and y.strides[-1] == 4:
-        return False
-    first = (0,) * (x.ndim - 2)
-    return all(min(a.strides) > 0 and _lies(a[first]) for a in (x, y))
+    lies = (like.shape, like.strides) if single(like) else None
+    way = _pairs_way(x.shape, x.strides, y.shape, y.strides, lies, threads())
+    return x @ y if way is None else way(x, y)
 
 
 @lru_cache(512)
-def _matrices(
-    x: Any, of_x: Any, y: Any, of_y: Any, of_z: Any, biased: bool, _: int
-) -> Primitive | None:
+def _pairs_way(
+    x: Any, of_x: Any, y: Any, of_y: Any, like: Any, number: int
+) -> Callable[[Any, Any], Any] | None:
+    """What multiplies pairs of matrices that lie so in less time than NumPy; or None.
+
+    Args:
+        x, of_x, y, of_y: the shapes, and steps in bytes.
+        like: shape and steps of an array that the result is to lie like; or None.
+        number: of threads.
+    """
+    if len(x) < 3 or x[:-2] != y[:-2] or min(*of_x, *of_y) <= 0:
+        return None
+    (n, k), m = x[-2:], y[-1]
+    if k != y[-2] or 1 in (n, m) or (number == 1 and of_y[-1] == 4):
+        return None
+    if _lies(x[-2:], of_x[-2:]) is None or _lies(y[-2:], of_y[-2:]) is None:
+        return None
+    if number == 1 and of_y[-1] > 4 * k and math.prod(y) <= _SMALL:  # gaps
+        return lambda x, y: x @ in_rows(y)
+    axes = None
+    if like is not None and like[0] == (*x[:-1], m) and min(like[1]) > 0:
+        if like[1][-1] > like[1][-2]:
+            swapped = (_swapped(a) for a in (y, of_y, x, of_x))
+            way = _pairs_way(*swapped, tuple(map(_swapped, like)), number)
+            way = way or operator.matmul
+            return lambda x, y: way(y.mT, x.mT).mT
+        axes = tuple(sorted(range(len(x)), key=lambda axis: -like[1][axis]))
+    of_x, of_y = (tuple(step // 4 for step in strides) for strides in (of_x, of_y))
+    return _multiplier(x, of_x, y, of_y, False, axes, number)
+
+
+def _swapped(lengths: Any) -> Any:
+    """Lengths of axes, or steps along them, with the last two swapped."""
+    *first, n, m = lengths
+    return *first, m, n
+
+
+@lru_cache(512)
+def _multiplier(
+    x: Any, of_x: Any, y: Any, of_y: Any, biased: bool, axes: Any, _: int
+) -> Callable[..., Any] | None:
+    """What makes all products of arrays that lie so in one call; perhaps None.
+
+    Args:
+        x, of_x, y, of_y: the shapes, and steps from one element to the next.
+        biased: whether it is given a bias as well.
+        axes: those of the result, from the outermost in memory on; None for their own
+            order.
+    """
     z = *y[:-2], x[-2], y[-1]
+    make = maker(z, axes)
     row = (1,) * (len(z) - 1) + z[-1:]
     bias = Layout(row, steps(row)) if biased else None
-    layouts = Layout(x, of_x), Layout(y, of_y), bias, Layout(z, of_z)
+    layouts = Layout(x, of_x), Layout(y, of_y), bias, Layout(z, steps_of(make()))
     description = described("matmul", *layouts)
+    if description is None:
+        return None
     numbers = (_X, _WEIGHTS, _BIAS, _Z) if biased else (_X, _WEIGHTS, _Z)
-    return description and Primitive(description, *numbers)
+    primitive = Primitive(description, *numbers)
+
+    def multiplied(*arrays: Any) -> Any:
+        made = make()
+        primitive.run(*arrays, made)
+        return made
+
+    return multiplied
 
 
 def times_each(x: Any, y: Any) -> Any:
@@ -207,10 +244,14 @@ def times_each(x: Any, y: Any) -> Any:
     """
     if not (single(x) and single(y)) or len(y) * x.size * y.shape[2] <= LEAST:
         return None
-    if not _is_faster() or threads() == 1 or _lies(x) is None or not whole(y):
+    if not _is_faster() or threads() == 1 or not whole(y):
         return None
-    of_x = x.size, *(step // 4 for step in x.strides)
-    return _multiplied(x, (1, *x.shape), of_x, y, steps(y.shape))
+    if _lies(x.shape, x.strides) is None:
+        return None
+    of_x, number = (x.size, *(step // 4 for step in x.strides)), threads()
+    shape, of_y = (1, *x.shape), steps(y.shape)
+    way = _multiplier(shape, of_x, y.shape, of_y, False, None, number)
+    return way and way(x, y)
 
 
 def adding_product(total: Any, x: Any, y: Any, factor: float) -> Any:
@@ -231,26 +272,36 @@ def _call(x: Any, y: Any, out: Any, factor: float, keep: float) -> Any:
     """A call for ``out = factor * x @ y + keep * out``; perhaps None."""
     if not all(single(a) and a.ndim == 2 for a in (x, y, out)) or not _is_faster():
         return None
-    (n, k), m = x.shape, y.shape[1]
-    x_lies, y_lies = _lies(x), _lies(y)
-    if x_lies is None or y_lies is None or y.shape[0] != k:
-        return None
-    if out.shape != (n, m) or not out.flags.carray:
+    orders = _orders(x.shape, x.strides, y.shape, y.strides)
+    if orders is None or out.shape != orders[0] or not out.flags.carray:
         return None
     threads()
-    (x_order, x_step), (y_order, y_step) = x_lies, y_lies
+    (n, m), x_order, x_step, y_order, y_step = orders
     return (
-        _multiply(), x_order, y_order, n, m, k, factor, _Pointer(x), x_step,
-        _Pointer(y), y_step, keep, _Pointer(out), m,
+        _multiply(), x_order, y_order, n, m, len(y), factor, _start(x), x_step,
+        _start(y), y_step, keep, _start(out), m,
     )  # fmt: skip
+
+
+@lru_cache(512)
+def _orders(x: Any, of_x: Any, y: Any, of_y: Any) -> Any:
+    """The shape of a product, and how its factors lie; None if ``sgemm`` has no way."""
+    x_lies, y_lies = _lies(x, of_x), _lies(y, of_y)
+    if x_lies is None or y_lies is None or x[1] != y[0]:
+        return None
+    return (x[0], y[1]), *x_lies, *y_lies
 
 
 class _Pointer(ctypes.c_void_p):
     """Where an array begins; it holds the array."""
 
-    def __init__(self, x: Any) -> None:
-        super().__init__(address(x))
-        self.array = x
+    array: Any
+
+
+def _start(x: Any) -> _Pointer:
+    found: _Pointer = pointer(x, _Pointer)
+    found.array = x
+    return found
 
 
 class Repeated:
@@ -293,7 +344,7 @@ def repeated(y: Any, n: int, times: int) -> Repeated | None:
     """
     if n == 1 or n * y.size < LEAST or times < _OFTEN or not single(y):
         return None
-    return Repeated(y, n) if _lies(y) is not None and _is_faster() else None
+    return Repeated(y, n) if _lies(y.shape, y.strides) and _is_faster() else None
 
 
 @lru_cache(512)
@@ -322,10 +373,9 @@ def _layer(n: int, shape: Any, biased: bool) -> Any:
     return described("inner_product_forward", _INFERENCE, x, Layout(shape), bias, z)
 
 
-def _lies(x: Any) -> tuple[bytes, int] | None:
+def _lies(shape: Any, strides: Any) -> tuple[bytes, int] | None:
     """Whether a matrix lies row by row or column by column, and how long one is."""
-    down, right = x.strides
-    n, m = x.shape
+    (n, m), (down, right) = shape, strides
     if right == 4 and down >= 4 * m and not down % 4:
         return b"N", down // 4
     if down == 4 and right >= 4 * n and not right % 4:
