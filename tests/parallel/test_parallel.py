@@ -15,6 +15,7 @@ import lantern
 from lantern import grad, jvp, parallel_map, value_and_grad, vjp
 from lantern.errors import ArgumentError
 from lantern.op import op
+from lantern.staging.native.background import wait
 
 pytestmark = pytest.mark.usefixtures("probe", "own_rules", "threads_switch_often")
 RNG = np.random.default_rng(0)
@@ -384,6 +385,7 @@ def test_misuse_is_named():
 def test_nothing_is_left_behind():
     f = of_arrays(partial(parallel_map, workers=2))
     grad(f)(WEIGHTS)
+    wait()  # until what earlier tests compile in the background is there
     gc.collect()
     gc.disable()
     try:
